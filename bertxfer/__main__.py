@@ -1,0 +1,74 @@
+"""The command line: a bare first word is a verb, everything else is Hydra's."""
+
+import os
+import sys
+from collections.abc import Sequence
+
+import hydra
+from hydra.errors import HydraException
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from bertxfer import command, config
+from bertxfer.errors import BertxferError
+
+
+def main() -> None:
+    """Runs the command line of this process and ends it with its status."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(words: Sequence[str]) -> int:
+    if "--help" in words or "-h" in words:
+        from bertxfer import help
+
+        print(help.text())
+        return 0
+    config.register()
+    full_errors = "HYDRA_FULL_ERROR" in os.environ
+    # Hydra then lets errors through instead of printing several lines of its own and exiting.
+    os.environ["HYDRA_FULL_ERROR"] = "1"
+    sys.argv[1:] = command.in_order(words)
+    failures: list[BertxferError] = []
+
+    def app(cfg: DictConfig) -> None:
+        from bertxfer import launchers, sweep
+
+        try:
+            launchers.run_one(sweep.config_with(cfg))
+        except BertxferError as error:  # kept from Hydra, which would add a line of its own
+            failures.append(error)
+
+    try:
+        hydra.main(config_path=str(config.conf_dir()), config_name="config", version_base="1.3")(app)()
+        for failure in failures:
+            raise failure
+    except BertxferError as error:
+        return _say(str(error), error.status)
+    except (HydraException, OmegaConfBaseException) as error:
+        if full_errors:
+            raise
+        return _say(command.one_sentence(error, _keys()), 2)
+    return 0
+
+
+def _keys() -> list[str]:
+    """Every key that a config may have, for guessing what a typo meant."""
+    keys: list[str] = []
+    pending = [("", OmegaConf.structured(config.Config))]
+    while pending:
+        prefix, node = pending.pop()
+        for key in node:
+            keys.append(f"{prefix}{key}")
+            if not OmegaConf.is_missing(node, key) and isinstance(node._get_node(key), DictConfig):
+                pending.append((f"{prefix}{key}.", node[key]))
+    return keys
+
+
+def _say(sentence: str, status: int) -> int:
+    print(f"bertxfer: {sentence}", file=sys.stderr)
+    return status
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,48 @@
+"""Checkpoints: the newest whole one of a trial, known to be whole by a digest in its name."""
+
+import hashlib
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from bertxfer.files import write_whole
+
+
+class Checkpoints:
+    def __init__(self, folder: Path, every_seconds: float) -> None:
+        self.folder, self.every_seconds = folder, every_seconds
+        self.saved_at = time.monotonic()
+
+    def due(self) -> bool:
+        return time.monotonic() - self.saved_at >= self.every_seconds
+
+    def save(self, state: dict[str, Any]) -> None:
+        """Writes the state beside the older one, then removes that: one whole checkpoint is always there."""
+        self.folder.mkdir(exist_ok=True)
+        older = list(self.folder.glob("*.pt"))
+        fresh = self.folder / "new"
+        write_whole(fresh, lambda path: torch.save(state, path))
+        named = self.folder / f"{_digest(fresh)}.pt"
+        fresh.replace(named)
+        for path in older:
+            if path != named:
+                path.unlink(missing_ok=True)
+        self.saved_at = time.monotonic()
+
+    def load(self) -> dict[str, Any] | None:
+        """The state to go on from. A checkpoint that was cut or altered is as good as none."""
+        for path in sorted(self.folder.glob("*.pt"), key=lambda p: p.stat().st_mtime_ns, reverse=True):
+            if _digest(path) == path.stem:
+                state: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
+                return state
+        return None
+
+
+def _digest(path: Path) -> str:
+    content = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            content.update(block)
+    return content.hexdigest()[:32]

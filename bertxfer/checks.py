@@ -1,0 +1,75 @@
+"""Refusals: a config that cannot be run is told so by key, before anything heavy is imported."""
+
+from typing import Any
+
+from bertxfer.config import Config
+from bertxfer.errors import ConfigError
+
+_CHOICES = {
+    "model.pooling": ("cls", "mean"),
+    "optimizer.name": ("adam", "adamw"),
+    "training.schedule": ("linear", "cosine", "constant"),
+    "training.report": ("last", "best"),
+    "training.precision": ("fp32", "bf16", "tf32"),
+    "training.stop": (None, "dev_score", "train_loss"),
+    "runtime.device": ("auto", "cuda", "mps", "cpu"),
+}
+# lowest, highest (null: none), and whether the lowest itself is allowed
+_RANGES: dict[str, tuple[float, float | None, bool]] = {
+    "model.dropout": (0, 1, True),
+    "data.fraction": (0, 1, False),
+    "data.max_length": (3, None, True),
+    "optimizer.lr": (0, None, False),
+    "optimizer.beta1": (0, 1, True),
+    "optimizer.beta2": (0, 1, True),
+    "optimizer.eps": (0, None, False),
+    "optimizer.weight_decay": (0, None, True),
+    "training.epochs": (1, None, True),
+    "training.batch_size": (1, None, True),
+    "training.accumulate": (1, None, True),
+    "training.clip": (0, None, False),
+    "training.warmup": (0, 1, True),
+    "training.patience": (1, None, True),
+    "runtime.threads": (1, None, True),
+    "runtime.checkpoint_seconds": (0, None, True),
+}
+
+
+def check(config: Config) -> None:
+    """Raises ConfigError for the first value that cannot be run."""
+    for key, choices in _CHOICES.items():
+        value = _value(config, key)
+        if value not in choices and not (key == "runtime.device" and str(value).startswith("cuda:")):
+            raise ConfigError(key, f"{value!r} is not one of {', '.join('null' if c is None else c for c in choices)}")
+    for key, (low, high, inclusive) in _RANGES.items():
+        value = _value(config, key)
+        if value is None:
+            continue
+        if not (value >= low if inclusive else value > low) or (high is not None and value > high):
+            bound = f"{'at least' if inclusive else 'more than'} {low:g}" + (f" and at most {high:g}" if high else "")
+            raise ConfigError(key, f"{value} is out of range; it must be {bound}")
+    if (config.training.stop is None) != (config.training.patience is None):
+        raise ConfigError("training.patience", "goes with training.stop; give both or neither")
+    if config.task.headline not in config.task.metrics:
+        raise ConfigError(
+            "task.headline",
+            f"{config.task.headline!r} is not one of task.metrics {list(config.task.metrics)}",
+        )
+    _check_sample(config)
+
+
+def _check_sample(config: Config) -> None:
+    n, size = config.data.n, config.task.train_size
+    if n is None or n == "all":
+        return
+    if config.data.fraction is not None:
+        raise ConfigError("data.n", "data.fraction is given too; give one of the two")
+    if not isinstance(n, int) or isinstance(n, bool) or n < 1:
+        raise ConfigError("data.n", f"{n!r} is not a number of rows; give a whole number from 1, or all")
+    if size is not None and n > size:
+        raise ConfigError("data.n", f"{n} is more than the {size} training rows of task={config.task.name}")
+
+
+def _value(config: Config, key: str) -> Any:
+    group, name = key.split(".")
+    return getattr(getattr(config, group), name)

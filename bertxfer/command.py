@@ -1,0 +1,77 @@
+"""The words of the command line: put in an order Hydra accepts, and its complaints put in one sentence."""
+
+import difflib
+import re
+from collections.abc import Sequence
+
+# Flags of Hydra that are followed by a value, and the values its one optional flag may take.
+_VALUED = (
+    "--cfg",
+    "-c",
+    "--package",
+    "-p",
+    "--config-path",
+    "-cp",
+    "--config-name",
+    "-cn",
+    "--config-dir",
+    "-cd",
+)
+_INFO = ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath")
+
+
+def in_order(words: Sequence[str]) -> list[str]:
+    """Flags first, then overrides: argparse takes no overrides after a flag that stands between them."""
+    flags: list[str] = []
+    overrides: list[str] = []
+    rest = list(words)
+    while rest:
+        word = rest.pop(0)
+        if not word.startswith("-"):
+            overrides.append(_unquoted_range(word))
+            continue
+        flags.append(word)
+        if (word in _VALUED and rest) or (word in ("--info", "-i") and rest and rest[0] in _INFO):
+            flags.append(rest.pop(0))
+    return [*flags, *overrides]
+
+
+def _unquoted_range(word: str) -> str:
+    """`seed=0..9` needs no quotes in a shell; it means seed=range(0,10)."""
+    match = re.fullmatch(r"([\w.@/]+)=(\d+)\.\.(\d+)", word)
+    if not match:
+        return word
+    key, first, last = match[1], int(match[2]), int(match[3])
+    return f"{key}=range({first},{last + 1})"
+
+
+def one_sentence(error: Exception, keys: Sequence[str]) -> str:
+    """What Hydra or OmegaConf complained of, by key, with what would be right where it can be guessed."""
+    told = f"{error}\n{error.__cause__ or ''}".split("Config search path")[0]
+    lines = [line.strip() for line in told.splitlines() if line.strip()]
+    text = " ".join(lines)
+    if match := re.search(r"Could not find '([^']+)/([^'/]+)'.*?Available options in '[^']+': ?(.*)", text):
+        group, choice, options = match[1], match[2], match[3].split()
+        return f"{group}: {choice!r} is not there{_meant(choice, options)}; choose one of {', '.join(options)}"
+    if match := re.search(r"Could not override '([^']+)'", text) or re.search(r"Key '([^']+)' not in", text):
+        key = match[1].split("@")[0]
+        if "No match in the defaults list" in text:
+            return f"{key}: is not a config group{_meant(key, keys)}; `--info defaults` lists them"
+        if "could not be converted" not in text:
+            return f"{key}: there is no such key{_meant(key, keys)}; `--cfg job` shows them all"
+    if match := re.search(r"Value '(.*?)' (?:of type '\w+' )?(?:could not be converted to|is not a valid) (\w+)", text):
+        found = re.search(r"full_key: ([\w.]+)", text)
+        return f"{found[1] if found else 'config'}: {match[1]!r} is not of type {match[2].lower()}"
+    if match := re.search(r"Sweep parameters '([^'=]+)=.*requires --multirun", text):
+        return f"{match[1]}: several values are a sweep; add -m"
+    if match := re.search(r"Missing mandatory value: ([\w.]+)", text):
+        return f"{match[1]}: has no value; give one"
+    if match := re.search(r"full_key: ([\w.]+)", text):
+        return f"{match[1]}: {next((line for line in lines if not line.startswith('Error merging')), lines[0])}"
+    return lines[0] if lines else type(error).__name__
+
+
+def _meant(word: str, known: Sequence[str]) -> str:
+    ends = {key.rsplit(".", 1)[-1]: key for key in known}
+    close = difflib.get_close_matches(word, known, 1) or difflib.get_close_matches(word.rsplit(".", 1)[-1], ends, 1)
+    return f" (did you mean {ends.get(close[0], close[0]) if close[0] not in known else close[0]}?)" if close else ""

@@ -1,0 +1,137 @@
+"""The schema of every config: what a user may set, with its type. A key that is not here is a typo."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hydra.core.config_store import ConfigStore
+from omegaconf import MISSING
+
+PACKAGE = Path(__file__).parent
+
+
+def conf_dir() -> Path:
+    """Where the YAML lies: beside the package in a checkout, inside it in a wheel."""
+    packaged = PACKAGE / "conf"
+    return packaged if packaged.is_dir() else PACKAGE.parent / "conf"
+
+
+@dataclass
+class Model:
+    name: str = MISSING  # a hub name, a folder, or "mini"
+    revision: str | None = None  # the hub commit; a folder is identified by its content instead
+    # The shape, so that a config can be checked where the model is not; null: read from its config.json.
+    family: str | None = None  # bert, roberta, electra, distilbert
+    layers: int | None = None
+    heads: int | None = None
+    positions: int | None = None  # the longest sequence it takes
+    pooling: str = "cls"  # cls: first token through the pooler, as BERT does; mean: over all tokens
+    dropout: float | None = None  # null: the model's own
+    lr: float = 2e-5  # the learning rate that suits this model; optimizer.lr follows it
+
+
+@dataclass
+class Task:
+    name: str = MISSING
+    source: str = MISSING  # who has the rows
+    text: list[str] = MISSING  # one or two columns
+    label: str = "label"
+    labels: list[str] = MISSING  # names of the classes, in the order of their numbers
+    metrics: list[str] = MISSING
+    headline: str = MISSING  # the metric that is a trial's score
+    train_size: int | None = None  # rows, where it is known beforehand
+    default_n: int | None = None  # data.n when neither n nor fraction is given; null: all rows
+
+
+@dataclass
+class Init:
+    distribution: str = MISSING  # truncated_normal, normal, shuffle
+    sd: float | None = None
+    cut: float | None = None  # where truncated_normal is cut, in units of sd
+    biases: str = "zero"  # zero, keep, shuffle
+    layernorm: str = "reset"  # reset (to 1 and 0), keep, shuffle
+
+
+@dataclass
+class Data:
+    n: Any = None  # rows of the training set drawn at random; "all" for all of them
+    fraction: float | None = None
+    max_length: int | None = None  # in tokens; null: 128, or what the model takes if that is less
+
+
+@dataclass
+class Optimizer:
+    name: str = MISSING  # adam, adamw
+    lr: float = MISSING
+    beta1: float = 0.9
+    beta2: float = 0.999
+    eps: float = 1e-8
+    weight_decay: float = 0.0  # never on biases and LayerNorm
+
+
+@dataclass
+class Training:
+    epochs: int = 5
+    batch_size: int = 8
+    accumulate: int = 1  # batches per optimizer step
+    clip: float | None = 1.0
+    schedule: str = "linear"  # linear, cosine, constant
+    warmup: float = 0.0  # fraction of all steps
+    stop: str | None = None  # dev_score or train_loss: stop when it no longer improves
+    patience: int | None = None  # epochs without improvement that are waited for
+    report: str = "last"  # the epoch whose dev score counts: last (the papers) or best
+    precision: str = "fp32"  # fp32, bf16, tf32
+
+
+@dataclass
+class Seeds:
+    """A stream on its own; null: follows `seed`."""
+
+    subsample: int | None = None
+    redraw: int | None = None
+    head: int | None = None
+    order: int | None = None
+    dropout: int | None = None
+    permutation: int | None = None
+
+
+@dataclass
+class Runtime:
+    """How and where a trial runs. Nothing here may change its result, so nothing here is in its id."""
+
+    device: str = "auto"  # auto: CUDA, else MPS, else CPU
+    threads: int | None = None  # CPU threads; null: what the machine gives
+    checkpoint_seconds: float = 60.0  # 0: after every step
+    output_dir: str = "${oc.env:BERTXFER_OUTPUT,multirun_outputs}"
+
+
+@dataclass
+class Config:
+    model: Model = field(default_factory=Model)
+    task: Task = field(default_factory=Task)
+    scheme: str = MISSING
+    # The axes of the schemes. They stand at the top because people type `k=3`; null where another scheme rules.
+    k: int | None = None
+    block: int | None = None
+    block_size: int | None = None
+    preserve: bool | None = None
+    layer: Any = None
+    head: Any = None
+    permutation_seed: int | None = None
+    order: Any = None
+    # Options of every scheme that redraws.
+    part: str = "all"  # all, attention, feedforward
+    init: Init = field(default_factory=Init)
+    keep_layernorm: bool = False
+    reinit_lr_factor: float = 1.0
+    data: Data = field(default_factory=Data)
+    optimizer: Optimizer = field(default_factory=Optimizer)
+    training: Training = field(default_factory=Training)
+    seed: int = 0
+    seeds: Seeds = field(default_factory=Seeds)
+    runtime: Runtime = field(default_factory=Runtime)
+    grids: Any = None  # an experiment's union of grids, read by the sweeper
+
+
+def register() -> None:
+    ConfigStore.instance().store(name="schema", node=Config)

@@ -1,0 +1,45 @@
+"""With what a result was made: versions, device, and the revision of the code."""
+
+import platform
+import subprocess
+from functools import lru_cache
+from importlib import metadata
+from typing import Any
+
+import torch
+
+from bertxfer import __version__
+from bertxfer.config import PACKAGE
+
+
+def describe(device: torch.device) -> dict[str, Any]:
+    revision, dirty = _git()
+    return {
+        "bertxfer": __version__,
+        "git_revision": revision,
+        "git_dirty": dirty,
+        "python": platform.python_version(),
+        **{name: metadata.version(name) for name in ("torch", "transformers", "tokenizers", "numpy")},
+        "device": torch.cuda.get_device_name(device) if device.type == "cuda" else device.type,
+        "threads": torch.get_num_threads(),
+        "machine": platform.machine(),
+        "host": platform.node(),
+    }
+
+
+@lru_cache
+def _git() -> tuple[str | None, bool | None]:
+    """The checkout that the code runs from, and whether it was changed; nothing outside a checkout."""
+    if not (PACKAGE.parent / ".git").exists():
+        return None, None
+    try:
+        revision = _ask("rev-parse", "HEAD").strip()
+        dirty = bool(_ask("status", "--porcelain", "--", "bertxfer", "hydra_plugins").strip())
+    except (OSError, subprocess.SubprocessError):
+        return None, None
+    return revision, dirty
+
+
+def _ask(*words: str) -> str:
+    command = ["git", "-C", str(PACKAGE.parent), *words]
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=20).stdout

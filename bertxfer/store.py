@@ -1,0 +1,85 @@
+"""The directory of trials by id: the truth that everything else can be rebuilt from."""
+
+import json
+import shutil
+import traceback
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from bertxfer.errors import BertxferError
+from bertxfer.files import write_json, write_text
+from bertxfer.identity import Trial, identify
+
+Result = dict[str, Any]
+
+
+class Store:
+    def __init__(self, root: str | Path) -> None:
+        self.root = Path(root)
+
+    def folder(self, trial_id: str) -> Path:
+        return self.root / "trials" / trial_id
+
+    def checkpoint(self, trial_id: str) -> Path:
+        return self.folder(trial_id) / "checkpoint"
+
+    def result(self, trial_id: str) -> Result | None:
+        """The trial's result, if it is done. A folder whose config is not the one its id hashes is an error."""
+        path = self.folder(trial_id) / "result.json"
+        try:
+            result: Result = json.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError) as error:
+            raise BertxferError(f"{path} cannot be read ({error}); move it away to run the trial again") from error
+        if result.get("id") != trial_id:
+            raise BertxferError(f"{path} is the result of {result.get('id')}; move it away to run the trial again")
+        self.config(trial_id)
+        return result
+
+    def config(self, trial_id: str) -> dict[str, Any]:
+        """The scientific config stored under an id, checked against it."""
+        path = self.folder(trial_id) / "config.yaml"
+        try:
+            plain: dict[str, Any] = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
+            found = identify(plain)
+        except (OSError, yaml.YAMLError, TypeError, ValueError) as error:
+            raise BertxferError(
+                f"{path} cannot be read ({error}); move the folder away to run the trial again"
+            ) from error
+        if found != trial_id:
+            raise BertxferError(f"{path} hashes to {found}, not to its folder's id; it was edited, and is not trusted")
+        return plain
+
+    def begin(self, trial: Trial) -> Path:
+        """The trial's folder, with its config written down; a trial begun before goes on in it."""
+        folder = self.folder(trial.id)
+        folder.mkdir(parents=True, exist_ok=True)
+        if (folder / "config.yaml").exists():
+            self.config(trial.id)
+        else:
+            write_text(folder / "config.yaml", yaml.safe_dump(trial.science.as_dict(), sort_keys=False))
+        return folder
+
+    def finish(self, trial: Trial, result: Result) -> None:
+        """Marks the trial done. What was only needed to get there is removed after that, not before."""
+        folder = self.folder(trial.id)
+        write_json(folder / "result.json", result)
+        (folder / "failure.json").unlink(missing_ok=True)
+        shutil.rmtree(self.checkpoint(trial.id), ignore_errors=True)
+
+    def fail(self, trial: Trial, error: BaseException) -> None:
+        """Records why an attempt ended without a result."""
+        reason = str(error) if isinstance(error, BertxferError) else f"{type(error).__name__}: {error}"
+        details = "".join(traceback.format_exception(error))
+        write_json(self.folder(trial.id) / "failure.json", {"id": trial.id, "reason": reason, "traceback": details})
+
+    def failure(self, trial_id: str) -> dict[str, Any]:
+        """Why the last attempt failed."""
+        reason: dict[str, Any] = json.loads((self.folder(trial_id) / "failure.json").read_text(encoding="utf-8"))
+        return reason
+
+
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

@@ -1,0 +1,57 @@
+"""Results in the terminal: a line a trial, and a table of scores per treatment."""
+
+import statistics
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.table import Table
+
+from bertxfer.store import Result
+
+MINI_NOTE = "mini model and generated language: they show the method and say nothing about English"
+
+
+def line(result: Result, how: str) -> str:
+    score = "undefined" if result["score"] is None else f"{result['score']:.4f}"
+    seconds = sum(result["timings"].values())
+    return (
+        f"{how:6}  {result['id']}  {result['model']}  {result['task']}  n={result['n_train']}  "
+        f"seed={result['seed']}  {result['treatment_text']}  score={score}  ({seconds:.1f} s)"
+    )
+
+
+def print_table(results: Sequence[Result]) -> None:
+    """Median, and mean with sd, of the scores x100: one row a treatment, one column a task and size."""
+    if not results:
+        return
+    columns = list(dict.fromkeys((r["model"], r["task"], r["n_train"]) for r in results))
+    rows: dict[str, dict[tuple[str, str, int], list[float]]] = {}
+    undefined = 0
+    for result in results:
+        if result["score"] is None:
+            undefined += 1
+            continue
+        label = "layers permuted" if result["treatment"]["order"] else result["treatment_text"]
+        column = (result["model"], result["task"], result["n_train"])
+        rows.setdefault(label, {}).setdefault(column, []).append(100 * result["score"])
+    table = Table(title="scores x100: median (mean ± sd, trials)")
+    table.add_column("treatment")
+    for model, task, n in columns:
+        table.add_column(f"{task}\n{model}, n={n}", justify="right")
+    for label, cells in rows.items():
+        table.add_row(label, *(_cell(cells.get(column, [])) for column in columns))
+    console = Console()
+    console.print(table)
+    if any(r["model"] == "mini" for r in results):
+        console.print(MINI_NOTE, style="italic")
+    if undefined:
+        console.print(f"{undefined} trials have an undefined score and are not in the table")
+
+
+def _cell(scores: list[float]) -> str:
+    if not scores:
+        return "-"
+    if len(scores) == 1:
+        return f"{scores[0]:.1f} (1)"
+    spread = f"{statistics.mean(scores):.1f} ± {statistics.stdev(scores):.1f}, {len(scores)}"
+    return f"{statistics.median(scores):.1f} ({spread})"

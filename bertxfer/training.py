@@ -1,0 +1,183 @@
+"""Fine-tuning: a plain loop over a state that can be saved after any step and goes on to the same last bit."""
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from bertxfer import devices, seeds
+from bertxfer.config import Optimizer, Training
+from bertxfer.data import Dataset, epoch_order
+from bertxfer.errors import TrialError
+from bertxfer.initializers import is_layernorm
+
+Scores = dict[str, float]
+
+
+@dataclass
+class Record:
+    """What has been seen so far, and everything but tensors that decides what comes next."""
+
+    step: int = 0  # optimizer steps taken
+    epoch: int = 0  # epochs finished
+    history: list[dict[str, float]] = field(default_factory=list)
+    dev_scores: list[float] = field(default_factory=list)  # the headline metric, one an epoch
+    train_losses: list[float] = field(default_factory=list)  # mean over an epoch's steps
+    best: dict[str, Any] | None = None  # what `evaluate` returned for the best epoch
+    last: dict[str, Any] | None = None
+    stopped: bool = False
+
+
+class State:
+    """All that a resumed trial needs: weights, optimizer, generators and the record."""
+
+    def __init__(self, model: nn.Module, optimizer: torch.optim.Optimizer, device: torch.device) -> None:
+        self.model, self.optimizer, self.device = model, optimizer, device
+        self.record = Record()
+        self.pending: list[tuple[int, float, Tensor]] = []  # losses still on the device: reading one waits for it
+
+    def state_dict(self) -> dict[str, Any]:
+        self.read_losses()
+        return {
+            "model": self.model.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "record": vars(self.record),
+            "cpu_generator": torch.get_rng_state(),
+            "device_generator": torch.cuda.get_rng_state(self.device) if self.device.type == "cuda" else None,
+        }
+
+    def load_state_dict(self, saved: dict[str, Any]) -> None:
+        self.model.load_state_dict(saved["model"])
+        self.optimizer.load_state_dict(saved["optimizer"])
+        self.record = Record(**saved["record"])
+        torch.set_rng_state(saved["cpu_generator"])
+        if self.device.type == "cuda":
+            torch.cuda.set_rng_state(saved["device_generator"], self.device)
+
+    def read_losses(self) -> None:
+        for step, lr, tensor in self.pending:
+            loss = float(tensor)
+            if not math.isfinite(loss):
+                raise TrialError(f"the training loss is {loss} at step {step}; a lower optimizer.lr may help")
+            self.record.history.append({"step": step, "loss": loss, "lr": lr})
+        self.pending.clear()
+
+
+def build_optimizer(model: nn.Module, redrawn: set[str], factor: float, optimizer: Optimizer) -> torch.optim.Optimizer:
+    """Adam or AdamW; redrawn tensors have their own learning rate, biases and LayerNorm no decay."""
+    groups: dict[tuple[float, float], list[nn.Parameter]] = {}
+    for name, parameter in model.named_parameters():
+        lr = optimizer.lr * (factor if name in redrawn else 1.0)
+        decay = 0.0 if name.endswith("bias") or is_layernorm(name) else optimizer.weight_decay
+        groups.setdefault((lr, decay), []).append(parameter)
+    settings = [{"params": p, "lr": lr, "peak_lr": lr, "weight_decay": decay} for (lr, decay), p in groups.items()]
+    kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[optimizer.name]
+    return kind(settings, betas=(optimizer.beta1, optimizer.beta2), eps=optimizer.eps, fused=True)
+
+
+def steps_per_epoch(n: int, training: Training) -> int:
+    return math.ceil(n / (training.batch_size * training.accumulate))
+
+
+def total_steps(n: int, training: Training) -> int:
+    return training.epochs * steps_per_epoch(n, training)
+
+
+def lr_factor(step: int, total: int, training: Training) -> float:
+    """The share of the peak learning rate at a step counted from 0; linear decay reaches zero after the last."""
+    warmup = round(training.warmup * total)
+    if step < warmup:
+        return step / warmup
+    done = (step - warmup) / max(1, total - warmup)
+    if training.schedule == "linear":
+        return 1.0 - done
+    if training.schedule == "cosine":
+        return 0.5 * (1.0 + math.cos(math.pi * done))
+    return 1.0
+
+
+def fit(
+    state: State,
+    train: Dataset,
+    training: Training,
+    order_seed: int,
+    evaluate: Callable[[], dict[str, Any]],
+    after_step: Callable[[], None],
+) -> None:
+    """Trains until the last epoch or the stop rule; `evaluate` is asked after every epoch."""
+    record = state.record
+    per_epoch = steps_per_epoch(len(train), training)
+    while record.epoch < training.epochs and not record.stopped:
+        order = epoch_order(len(train), order_seed, record.epoch)
+        state.model.train()
+        for rows in list(_chunks(order, training.batch_size * training.accumulate))[
+            record.step - record.epoch * per_epoch :
+        ]:
+            _step(state, train, rows, training, total=total_steps(len(train), training))
+            if record.step % per_epoch:  # an epoch's last step is saved together with its evaluation
+                after_step()
+        _end_epoch(state, training, evaluate(), per_epoch)
+        after_step()
+
+
+def _step(state: State, train: Dataset, rows: list[int], training: Training, total: int) -> None:
+    """One optimizer step. Its loss is the mean over all rows, however many batches they are spread over."""
+    factor = lr_factor(state.record.step, total, training)
+    for group in state.optimizer.param_groups:
+        group["lr"] = group["peak_lr"] * factor
+    state.optimizer.zero_grad(set_to_none=True)
+    whole = torch.zeros((), device=state.device)
+    for batch_rows in _chunks(rows, training.batch_size):
+        batch, labels = train.batch(batch_rows, state.device)
+        with devices.autocast(state.device, training.precision):
+            loss = nn.functional.cross_entropy(state.model(batch), labels) * (len(batch_rows) / len(rows))
+        loss.backward()
+        whole += loss.detach()
+    if training.clip is not None:
+        nn.utils.clip_grad_norm_(state.model.parameters(), training.clip)
+    state.optimizer.step()
+    state.record.step += 1
+    state.pending.append((state.record.step, state.optimizer.param_groups[0]["lr"], whole))
+
+
+def _end_epoch(state: State, training: Training, evaluation: dict[str, Any], per_epoch: int) -> None:
+    state.read_losses()
+    record = state.record
+    record.epoch += 1
+    record.train_losses.append(
+        sum(e["loss"] for e in record.history if "loss" in e and e["step"] > record.step - per_epoch) / per_epoch
+    )
+    record.dev_scores.append(evaluation["score"])
+    record.history.append({"step": record.step, "epoch": record.epoch, **evaluation["metrics"]})
+    record.last = evaluation
+    if _improved(record.dev_scores):
+        record.best = evaluation
+    if training.stop is not None:
+        watched = record.dev_scores if training.stop == "dev_score" else [-loss for loss in record.train_losses]
+        assert training.patience is not None
+        record.stopped = _epochs_since_best(watched) >= training.patience
+
+
+def _improved(scores: list[float]) -> bool:
+    return _epochs_since_best(scores) == 0
+
+
+def _epochs_since_best(scores: list[float]) -> int:
+    """A tie is no improvement, and an undefined score (nan) never is one."""
+    best, since = -math.inf, 0
+    for value in scores:
+        since = 0 if value > best else since + 1
+        best = max(best, value) if not math.isnan(value) else best
+    return since
+
+
+def seed_dropout(seed: int) -> None:
+    """Dropout draws from torch's global generators; nothing else does."""
+    torch.manual_seed(seeds.derive(seed, "dropout"))
+
+
+def _chunks(items: list[int], size: int) -> Iterable[list[int]]:
+    return (items[i : i + size] for i in range(0, len(items), size))

@@ -1,0 +1,142 @@
+"""One trial, from its scientific config to its result."""
+
+import hashlib
+import json
+import math
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from bertxfer import (
+    architectures,
+    data,
+    devices,
+    encoders,
+    environment,
+    evaluation,
+    schemes,
+    training,
+    treatment,
+)
+from bertxfer.checkpoints import Checkpoints
+from bertxfer.config import Runtime
+from bertxfer.data import Dataset
+from bertxfer.files import write_text, write_whole
+from bertxfer.identity import Trial
+from bertxfer.progress import Progress
+from bertxfer.store import Result, Store
+from bertxfer.tasks import source_of
+from bertxfer.training import State
+
+
+def run(trial: Trial, store: Store, runtime: Runtime) -> Result:
+    """Load the encoder, treat it, load the data, train, evaluate, record."""
+    science, timings = trial.science, Timings()
+    store.begin(trial)
+    device = devices.choose(runtime.device)
+    devices.prepare(device, runtime.threads, science.training.precision)
+
+    with timings("load"):
+        encoder = encoders.load(trial.model_at, science.model)
+        train, dev = data.load(science, source_of(science.task), encoders.tokenizer(trial.model_at))
+
+    with timings("treat"):
+        family = architectures.family_of(science.model.family)
+        redrawn = treatment.apply(science.treatment, encoder, family, science.model.heads, science.seeds.get("redraw"))
+        model = encoders.Classifier(encoder, science.model, len(science.task.labels), science.seeds["head"]).to(device)
+
+    with timings("train"):
+        own_names = {model.name_of(name) for name in redrawn}
+        optimizer = training.build_optimizer(model, own_names, science.treatment.lr_factor, science.optimizer)
+        state = State(model, optimizer, device)
+        training.seed_dropout(science.seeds["dropout"])
+        checkpoints = Checkpoints(store.checkpoint(trial.id), runtime.checkpoint_seconds)
+        if (saved := checkpoints.load()) is not None:
+            state.load_state_dict(saved)
+        with Progress(trial, training.total_steps(len(train), science.training), state.record.step) as progress:
+
+            def evaluate() -> dict[str, Any]:
+                with timings("evaluate"):
+                    return evaluation.evaluate(model, dev, science.task, device, science.training.precision)
+
+            def after_step() -> None:
+                progress.show(state.record)
+                if checkpoints.due():
+                    checkpoints.save(state.state_dict())
+
+            training.fit(state, train, science.training, science.seeds["order"], evaluate, after_step)
+
+    counted = state.record.best if science.training.report == "best" else state.record.last
+    assert counted is not None
+    _write_predictions(trial, store, dev, counted["logits"])
+    _write_history(trial, store, state)
+    result = {
+        "id": trial.id,
+        "score": _number(counted["score"]),
+        "metrics": {name: _number(value) for name, value in counted["metrics"].items()},
+        "task": science.task.name,
+        "model": science.model.name,
+        "treatment": science.as_dict()["treatment"],
+        "treatment_text": schemes.describe(science.treatment),
+        "seed": science.seeds["order"],
+        "n_train": len(train),
+        "n_dev": len(dev),
+        "steps": state.record.step,
+        "epochs": state.record.epoch,
+        "resumed_at_step": None if saved is None else saved["record"]["step"],
+        "weights_digest": _weights_digest(model),
+        "timings": timings.seconds,
+        "environment": environment.describe(device),
+    }
+    store.finish(trial, result)
+    return result
+
+
+class Timings:
+    """Seconds spent under each name, in this attempt."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+    @contextmanager
+    def __call__(self, name: str) -> Iterator[None]:
+        start = time.perf_counter()
+        yield
+        self.seconds[name] = round(self.seconds.get(name, 0.0) + time.perf_counter() - start, 3)
+
+
+def _write_predictions(trial: Trial, store: Store, dev: Dataset, logits: Tensor) -> None:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    columns: dict[str, Any] = {
+        "index": dev.indices,
+        "label": dev.labels,
+        "prediction": logits.argmax(1).tolist(),
+    }
+    columns |= {f"logit_{i}": logits[:, i].numpy() for i in range(logits.shape[1])}
+    table = pa.table(columns)
+    write_whole(store.folder(trial.id) / "predictions.parquet", lambda path: parquet.write_table(table, path))
+
+
+def _write_history(trial: Trial, store: Store, state: State) -> None:
+    events = [{key: _number(value) for key, value in event.items()} for event in state.record.history]
+    write_text(store.folder(trial.id) / "history.jsonl", "".join(json.dumps(event) + "\n" for event in events))
+
+
+def _number(value: float) -> float | None:
+    """JSON has no nan: a score that is not defined is null."""
+    return None if math.isnan(value) else value
+
+
+def _weights_digest(model: nn.Module) -> str:
+    """Says in one word whether two trials ended in the same weights, to the bit."""
+    content = hashlib.sha256()
+    for name, tensor in sorted(model.state_dict().items()):
+        content.update(name.encode())
+        content.update(tensor.detach().cpu().contiguous().view(torch.uint8).numpy().data)
+    return content.hexdigest()[:16]
