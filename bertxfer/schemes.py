@@ -115,7 +115,8 @@ def _redrawn(config: Config, layers: int, heads: int) -> tuple[str, ...]:
         return _layer_regions([layer for layer in every if layer > k], config.part)
     if config.scheme == "localized":
         block = _block(config, layers)
-        return _layer_regions([layer for layer in every if (layer in block) != config.preserve], config.part)
+        preserve = _given(config, "preserve", "preserve=true or preserve=false")
+        return _layer_regions([layer for layer in every if (layer in block) != preserve], config.part)
     if config.scheme == "single":
         return _layer_regions(_numbers(config, "layer", layers), config.part)
     if config.scheme == "head":

@@ -147,9 +147,8 @@ def _end_epoch(state: State, training: Training, evaluation: dict[str, Any], per
     state.read_losses()
     record = state.record
     record.epoch += 1
-    record.train_losses.append(
-        sum(e["loss"] for e in record.history if "loss" in e and e["step"] > record.step - per_epoch) / per_epoch
-    )
+    losses = [e["loss"] for e in record.history if "loss" in e and e["step"] > record.step - per_epoch]
+    record.train_losses.append(math.fsum(losses) / per_epoch)
     record.dev_scores.append(evaluation["score"])
     record.history.append({"step": record.step, "epoch": record.epoch, **evaluation["metrics"]})
     record.last = evaluation

@@ -7,7 +7,7 @@ from hydra.core.utils import JobReturn, JobStatus
 from hydra.plugins.launcher import Launcher
 from hydra.plugins.sweeper import Sweeper
 from hydra.types import HydraContext, TaskFunction
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig, open_dict
 
 
 class _Composer:
@@ -22,7 +22,9 @@ class _Composer:
     def compose(self, overrides: Sequence[str]) -> DictConfig:
         assert self.config is not None
         cfg = self.context.config_loader.load_sweep_config(self.config, list(overrides))
-        return OmegaConf.masked_copy(cfg, [str(key) for key in cfg if key != "hydra"])
+        with open_dict(cfg):
+            del cfg["hydra"]
+        return cfg
 
     def is_group(self, name: str) -> bool:
         if name not in self.groups:

@@ -1,0 +1,41 @@
+# `make help` explains every target.
+VENV ?= .venv
+PYTHON ?= python3
+# What torch to install. The constraints pin the version; a GPU user chooses the build, for example
+#   make setup TORCH='torch==2.13.0 --index-url <the index of your CUDA build>'
+TORCH ?= torch
+OUTPUT ?= multirun_outputs
+BIN = $(VENV)/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run test lint check mini clean
+
+help:  ## this list
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+setup: $(VENV)/.ready  ## the virtual environment with everything in it
+
+$(VENV)/.ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install -q -c constraints.txt $(TORCH)
+	$(BIN)/python -m pip install -q -c constraints.txt -e '.[dev]'
+	touch $@
+
+run: setup  ## the main job on the embedded default: the papers' findings in a small table
+	$(BIN)/python -m bertxfer -m experiment=mini runtime.output_dir=$(OUTPUT)
+
+test: setup  ## all tests
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
+
+lint: setup  ## ruff and mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+check: test lint  ## what CI runs
+
+mini: setup  ## the mini model made again from nothing, in at most an hour
+	$(BIN)/python -m bertxfer.mini.pretrain --out bertxfer/mini/model
+
+clean:  ## the virtual environment and caches; results stay
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache dist build

@@ -1,0 +1,1 @@
+"""The embedded demonstration model: its generated language, its pretraining and its weights."""

@@ -1,0 +1,76 @@
+"""The command line, as a user meets it: refusals, help, and how fast and light they are."""
+
+import re
+
+import pytest
+
+from tests.conftest import Run, only_line
+
+REFUSED = [
+    ("optimzer.lr=1e-3", "optimzer.lr", "optimizer.lr"),
+    ("training.epoch=3", "training.epoch", "training.epochs"),
+    ("scheme=incrmental", "scheme", "incremental"),
+    ("schem=baseline", "schem", "scheme"),
+    ("+foo=1", "foo", "no such key"),
+    ("+data.foo=1", "data.foo", "no such key"),
+    ("k=3", "k", "scheme=incremental"),
+    ("scheme=incremental block=3", "block", "scheme=localized"),
+    ("scheme=incremental", "k", "k=0..12"),
+    ("scheme=incremental k=13", "k", "0..12"),
+    ("scheme=incremental k=three", "k", "integer"),
+    ("scheme=localized block=11", "block", "1..10"),
+    ("scheme=head layer=12 head=13", "head", "1..12"),
+    ("data.n=60001", "data.n", "60000"),
+    ("data.n=many", "data.n", "whole number"),
+    ("data.n=500 data.fraction=0.1", "data.n", "one of the two"),
+    ("data.fraction=1.5", "data.fraction", "at most 1"),
+    ("data.max_length=4096", "data.max_length", "tokens"),
+    ("training.stop=dev_score", "training.patience", "training.stop"),
+    ("optimizer.name=sgd", "optimizer.name", "adam, adamw"),
+    ("seed=0..9", "seed", "-m"),
+    ("model.name=./nowhere", "model.name", "no folder"),
+    ("task.headline=f1", "task.headline", "accuracy"),
+]
+
+
+@pytest.mark.parametrize(("words", "key", "hint"), REFUSED)
+def test_refused_in_one_sentence_without_torch(bertxfer: Run, words: str, key: str, hint: str) -> None:
+    ended = bertxfer(*words.split(), env={"PYTHONPROFILEIMPORTTIME": "1"})
+    imports, said = split_imports(ended.stderr)
+    line = only_line(said)
+    assert ended.returncode == 2
+    assert line.startswith(f"bertxfer: {key}: "), line
+    assert hint in line
+    assert "torch" not in imports
+
+
+@pytest.mark.parametrize("words", ["--help", "--cfg job", "--info defaults", "scheme=incremental --cfg job k=3"])
+def test_looking_imports_no_torch(bertxfer: Run, words: str) -> None:
+    ended = bertxfer(*words.split(), env={"PYTHONPROFILEIMPORTTIME": "1"})
+    imports, said = split_imports(ended.stderr)
+    assert ended.returncode == 0, said
+    assert ended.stdout.strip()
+    assert imports.isdisjoint({"torch", "transformers", "datasets"})
+
+
+def test_help_lists_every_scheme(bertxfer: Run) -> None:
+    text = bertxfer("--help").stdout
+    assert "baseline, head, incremental, localized, permutation, scratch, single" in text
+
+
+def test_a_sweep_refuses_a_bad_point_before_any_trial_runs(bertxfer: Run) -> None:
+    ended = bertxfer("scheme=incremental", "-m", "k=12,13")
+    assert ended.returncode == 2
+    assert only_line(ended.stderr) == "bertxfer: k: 13 is out of range; on this model it is 0..12"
+    assert ended.stdout == ""
+
+
+def split_imports(stderr: str) -> tuple[set[str], str]:
+    """Top-level modules that PYTHONPROFILEIMPORTTIME reports, and what else was printed."""
+    imports, said = set(), []
+    for line in stderr.splitlines():
+        if match := re.match(r"import time:.*\|\s*(\S+)$", line):
+            imports.add(match[1].split(".")[0])
+        elif not line.startswith("import time:"):
+            said.append(line)
+    return imports, "\n".join(said)

@@ -1,0 +1,22 @@
+"""The words of the command line."""
+
+import pytest
+
+from bertxfer.command import in_order
+
+
+@pytest.mark.parametrize(
+    ("typed", "understood"),
+    [
+        ("a=1 -m b=range(3)", "-m a=1 b=range(3)"),
+        ("a=1 --cfg job b=2", "--cfg job a=1 b=2"),
+        ("a=1 -c job b=2 -m", "-c job -m a=1 b=2"),
+        ("a=1 --info b=2", "--info a=1 b=2"),
+        ("a=1 --info defaults b=2", "--info defaults a=1 b=2"),
+        ("-m seed=0..9", "-m seed=range(0,10)"),
+        ("-m data.n=5..5", "-m data.n=range(5,6)"),
+        ("name=a..b +x=1 ~y", "name=a..b +x=1 ~y"),
+    ],
+)
+def test_flags_come_first(typed: str, understood: str) -> None:
+    assert in_order(typed.split()) == understood.split()

@@ -1,0 +1,81 @@
+"""The store: a crash at any write leaves the old state or the new."""
+
+import errno
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from bertxfer import files
+from bertxfer.errors import BertxferError
+from bertxfer.identity import Trial, trial_of
+from bertxfer.store import Store
+from tests.conftest import composed
+
+
+@pytest.fixture
+def trial() -> Trial:
+    return trial_of(composed("scheme=incremental", "k=3"))
+
+
+def test_a_result_is_there_only_when_it_is_whole(trial: Trial, tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    assert store.result(trial.id) is None
+    folder = store.begin(trial)
+    assert store.result(trial.id) is None
+    (folder / ".result.json.abc.tmp").write_text('{"id": ')  # what a crash in mid-write leaves
+    assert store.result(trial.id) is None
+    store.finish(trial, {"id": trial.id, "score": 0.5})
+    found = store.result(trial.id)
+    assert found is not None and found["score"] == 0.5
+
+
+def test_a_write_that_fails_leaves_the_old_file_and_no_rubbish(tmp_path: Path) -> None:
+    path = tmp_path / "result.json"
+    files.write_text(path, "old")
+
+    def disk_full(temporary: Path) -> None:
+        temporary.write_text("ne")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(OSError, match="No space"):
+        files.write_whole(path, disk_full)
+    assert path.read_text() == "old"
+    assert [p.name for p in tmp_path.iterdir()] == ["result.json"]
+
+
+def test_file_modes_follow_the_umask(tmp_path: Path) -> None:
+    before = os.umask(0o027)
+    try:
+        files.write_text(tmp_path / "a", "x")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o640
+
+
+@pytest.mark.parametrize("content", ["", '{"id": "0123"}', "not json"])
+def test_a_result_that_is_not_ours_is_an_error(trial: Trial, tmp_path: Path, content: str) -> None:
+    store = Store(tmp_path)
+    folder = store.begin(trial)
+    (folder / "result.json").write_text(content)
+    with pytest.raises(BertxferError, match="move it away"):
+        store.result(trial.id)
+
+
+def test_a_result_without_its_config_is_an_error(trial: Trial, tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    folder = store.begin(trial)
+    store.finish(trial, {"id": trial.id, "score": 0.5})
+    (folder / "config.yaml").unlink()
+    with pytest.raises(BertxferError, match=r"config\.yaml"):
+        store.result(trial.id)
+
+
+def test_a_failure_is_forgotten_when_the_trial_ends_well(trial: Trial, tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    folder = store.begin(trial)
+    store.fail(trial, ValueError("unlucky"))
+    assert store.failure(trial.id)["reason"] == "ValueError: unlucky"
+    store.finish(trial, {"id": trial.id, "score": 0.5})
+    assert not (folder / "failure.json").exists()

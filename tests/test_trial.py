@@ -1,0 +1,205 @@
+"""Whole trials through the command line: what they leave on disk, repeat, resume and survive."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+import yaml
+
+from bertxfer.store import Result
+from tests.conftest import Run, environment, only_line, tiny_words
+
+
+def trial_folders(tmp_path: Path, out: str = "out") -> list[Path]:
+    return sorted((tmp_path / out / "trials").iterdir())
+
+
+def result_in(folder: Path) -> Result:
+    result: Result = json.loads((folder / "result.json").read_text())
+    return result
+
+
+@pytest.mark.parametrize("task", ["mini_sst2", "mini_qnli", "mini_cola"])
+def test_what_a_trial_leaves(bertxfer: Run, tiny_model: Path, tmp_path: Path, task: str) -> None:
+    words = tiny_words(tiny_model, f"task={task}", "scheme=incremental", "k=6")
+    ended = bertxfer(*words)
+    assert ended.returncode == 0, ended.stderr
+    (folder,) = trial_folders(tmp_path)
+    assert {path.name for path in folder.iterdir()} == {
+        "config.yaml",
+        "result.json",
+        "predictions.parquet",
+        "history.jsonl",
+    }
+    result = result_in(folder)
+    assert result["id"] == folder.name
+    assert f"results in {folder}" in ended.stdout
+    assert (result["n_train"], result["steps"], result["epochs"]) == (24, 6, 2)
+    assert result["environment"]["torch"].startswith("2.")
+    predictions = pq.read_table(folder / "predictions.parquet").to_pydict()
+    assert predictions["index"] == list(range(1000))
+    right = sum(p == y for p, y in zip(predictions["prediction"], predictions["label"], strict=True))
+    assert result["metrics"]["accuracy"] == right / 1000
+    assert result["score"] == result["metrics"]["matthews_correlation" if task == "mini_cola" else "accuracy"]
+    history = [json.loads(line) for line in (folder / "history.jsonl").read_text().splitlines()]
+    assert [event["step"] for event in history if "loss" in event] == [1, 2, 3, 4, 5, 6]
+    assert [event["epoch"] for event in history if "epoch" in event] == [1, 2]
+
+    again = bertxfer(*words, env={"PYTHONPROFILEIMPORTTIME": "1"})
+    assert again.returncode == 0
+    assert again.stdout.startswith("stored")
+    assert " torch\n" not in again.stderr
+
+
+def test_the_dev_set_is_never_trained_on_and_seeds_are_paired(bertxfer: Run, tiny_model: Path) -> None:
+    """Same seed: same subsample, head and batch order under every scheme. What is drawn is asked of the code itself."""
+    from bertxfer import data, encoders
+    from bertxfer.identity import trial_of
+    from bertxfer.tasks import source_of
+    from tests.conftest import composed
+
+    schemes = (["scheme=baseline"], ["scheme=incremental", "k=0"], ["scheme=scratch"], ["scheme=permutation"])
+    drawn = []
+    for scheme in schemes:
+        trial = trial_of(composed(*tiny_words(tiny_model, "data.n=200", "seed=4", *scheme)))
+        source = source_of(trial.science.task)
+        train, dev = data.load(trial.science, source, encoders.tokenizer(trial.model_at))
+        encoder = encoders.load(trial.model_at, trial.science.model)
+        head = encoders.Classifier(encoder, trial.science.model, 2, trial.science.seeds["head"]).classifier
+        drawn.append(
+            (train.indices, data.epoch_order(200, trial.science.seeds["order"], 1), head.weight.detach().tolist())
+        )
+        texts = {text for texts in source.rows("train", train.indices).texts for text in texts}
+        assert texts.isdisjoint(source.rows("dev", dev.indices).texts[0])
+        rows = {tuple(ids) for ids in train.columns["input_ids"]}
+        assert rows.isdisjoint(tuple(ids) for ids in dev.columns["input_ids"])
+    assert all(one == drawn[0] for one in drawn)
+    assert len(set(drawn[0][0])) == 200
+
+
+def test_small_samples_are_part_of_large_ones(tiny_model: Path) -> None:
+    from bertxfer.data import subsample
+    from bertxfer.identity import trial_of
+    from tests.conftest import composed
+
+    def sample(*words: str) -> list[int]:
+        return subsample(trial_of(composed(*tiny_words(tiny_model, *words))).science, 60_000)
+
+    small, large = sample("data.n=500"), sample("data.n=5000")
+    assert large[:500] == small
+    assert sample("data.n=500", "seed=1") != small
+    assert len(sample("data.n=null", "data.fraction=0.01")) == 600
+    assert sample("data.n=all") == list(range(60_000))
+
+
+def test_a_sweep_runs_as_it_is_typed(bertxfer: Run, tiny_model: Path, tmp_path: Path) -> None:
+    words = [*tiny_words(tiny_model, "scheme=localized", "block=3"), "-m", "seed=range(2)", "training.epochs=1"]
+    ended = bertxfer(*words)
+    assert ended.returncode == 0, ended.stderr
+    results = [result_in(folder) for folder in trial_folders(tmp_path)]
+    assert sorted(result["seed"] for result in results) == [0, 1]
+    assert {result["treatment_text"] for result in results} == {"layers 3-5 redrawn"}
+    assert "2 of 2 trials done" in ended.stdout
+    assert "layers 3-5 redrawn" in ended.stdout
+
+
+def test_equal_trials_of_a_sweep_run_once(bertxfer: Run, tiny_model: Path, tmp_path: Path) -> None:
+    ended = bertxfer(*tiny_words(tiny_model), "training.epochs=1", "-m", "scheme=baseline,incremental", "k=12")
+    assert ended.returncode == 2  # k is no axis of baseline
+    ended = bertxfer(*tiny_words(tiny_model, "scheme=localized", "block_size=0"), "-m", "block=1,2,13")
+    assert ended.returncode == 0, ended.stderr
+    assert len(trial_folders(tmp_path)) == 1
+
+
+def test_a_failed_trial_is_recorded_and_stops_no_other(bertxfer: Run, tiny_model: Path, tmp_path: Path) -> None:
+    ended = bertxfer(*tiny_words(tiny_model), "training.clip=null", "-m", "optimizer.lr=1e30,1e-4")
+    assert ended.returncode == 1
+    assert "1 of 2 trials failed" in ended.stderr
+    failed = [folder for folder in trial_folders(tmp_path) if (folder / "failure.json").exists()]
+    assert len(failed) == 1
+    assert "the training loss is" in json.loads((failed[0] / "failure.json").read_text())["reason"]
+    assert not (failed[0] / "result.json").exists()
+    assert sum((folder / "result.json").exists() for folder in trial_folders(tmp_path)) == 1
+
+
+def test_a_stored_config_that_was_edited_is_an_error(bertxfer: Run, tiny_model: Path, tmp_path: Path) -> None:
+    words = tiny_words(tiny_model, "training.epochs=1")
+    assert bertxfer(*words).returncode == 0
+    (folder,) = trial_folders(tmp_path)
+    config = yaml.safe_load((folder / "config.yaml").read_text())
+    config["optimizer"]["lr"] = 0.1
+    (folder / "config.yaml").write_text(yaml.safe_dump(config))
+    ended = bertxfer(*words)
+    assert ended.returncode == 1
+    assert "not to its folder's id" in only_line(ended.stderr)
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "adamw"])
+def test_a_killed_trial_ends_as_an_undisturbed_one(
+    bertxfer: Run, tiny_model: Path, tmp_path: Path, optimizer: str
+) -> None:
+    """SIGKILL again and again, at whatever step it hits, with dropout on and a checkpoint after every step."""
+    words = [
+        *tiny_words(tiny_model, "data.n=64", "scheme=incremental", "k=6", "training.accumulate=2"),
+        f"optimizer={optimizer}",
+        "optimizer.lr=1e-3",
+        "model.dropout=0.3",
+        "training.report=best",
+        "runtime.threads=1",
+        "training.epochs=4",
+    ]
+    assert bertxfer(*words).returncode == 0
+    (undisturbed,) = trial_folders(tmp_path)
+    disturbed = tmp_path / "killed" / "trials" / undisturbed.name
+    steps_reached = set()
+    for kills in range(4):
+        process = subprocess.Popen(
+            [sys.executable, "-m", "bertxfer", *words, "runtime.checkpoint_seconds=0"],
+            cwd=tmp_path,
+            env=environment(tmp_path, {"BERTXFER_OUTPUT": str(tmp_path / "killed")}),
+        )
+        deadline = time.monotonic() + 120
+        seen: set[str] = set()
+        while len(seen) < 3 + kills and process.poll() is None and time.monotonic() < deadline:
+            seen |= {path.name for path in (disturbed / "checkpoint").glob("*.pt")}
+            time.sleep(0.002)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        steps_reached.add(frozenset(seen))
+    assert not (disturbed / "result.json").exists(), "the trial ended before it was killed"
+    assert len(steps_reached) == 4
+    assert bertxfer(*words, env={"BERTXFER_OUTPUT": str(tmp_path / "killed")}).returncode == 0
+    resumed, whole = result_in(disturbed), result_in(undisturbed)
+    assert resumed["resumed_at_step"] > 3
+    assert whole["resumed_at_step"] is None
+    for key in ("score", "metrics", "weights_digest", "steps", "epochs"):
+        assert resumed[key] == whole[key], key
+    for name in ("predictions.parquet", "history.jsonl", "config.yaml"):
+        assert (disturbed / name).read_bytes() == (undisturbed / name).read_bytes(), name
+    assert not (disturbed / "checkpoint").exists()
+
+
+def test_a_damaged_checkpoint_is_as_good_as_none(tiny_model: Path, tmp_path: Path) -> None:
+    import torch
+
+    from bertxfer.checkpoints import Checkpoints
+
+    checkpoints = Checkpoints(tmp_path / "checkpoint", 0)
+    assert checkpoints.load() is None
+    checkpoints.save({"step": 1, "weights": torch.arange(100.0)})
+    checkpoints.save({"step": 2, "weights": torch.arange(100.0)})
+    (path,) = (tmp_path / "checkpoint").iterdir()
+    loaded = checkpoints.load()
+    assert loaded is not None and loaded["step"] == 2
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    assert checkpoints.load() is None
+    path.write_bytes(content[:100])
+    assert checkpoints.load() is None
