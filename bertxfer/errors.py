@@ -17,5 +17,13 @@ class ConfigError(BertxferError):
         self.key = key
 
 
+class Interrupted(Exception):
+    """A trial was told to stop and has saved a checkpoint: `at` which step, and how many `steps` it took itself."""
+
+    def __init__(self, at: int, steps: int) -> None:
+        super().__init__(f"interrupted at step {at}")
+        self.at, self.steps = at, steps
+
+
 class TrialError(BertxferError):
     """A trial that started and could not end in a result."""
