@@ -8,7 +8,7 @@ OUTPUT ?= multirun_outputs
 BIN = $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test lint check mini clean
+.PHONY: help setup run test test-slurm lint check mini clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -24,15 +24,18 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 run: setup  ## the main job on the embedded default: the papers' findings in a small table
 	$(BIN)/python -m bertxfer -m experiment=mini runtime.output_dir=$(OUTPUT)
 
-test: setup  ## all tests
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
+test: setup  ## all tests but those that need a cluster
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --ignore=tests/slurm
+
+test-slurm: setup  ## sweeps on a real SLURM, brought up on this machine (Debian packages are installed if missing)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/slurm
 
 lint: setup  ## ruff and mypy
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-check: test lint  ## what CI runs
+check: test test-slurm lint  ## what CI runs
 
 mini: setup  ## the mini model made again from nothing, in at most an hour
 	$(BIN)/python -m bertxfer.mini.pretrain --out bertxfer/mini/model

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bertxfer import slurm
 from bertxfer.files import write_json
 from bertxfer.store import Store
 
@@ -160,14 +161,7 @@ def end_attempt(path: Path, outcome: str, **details: Any) -> None:
 def whoami() -> dict[str, Any]:
     """This process, so that others can tell whether it still lives."""
     pid = os.getpid()
-    return {"host": _host(), "pid": pid, "pid_started": started_at(pid), "slurm_job": slurm_job()}
-
-
-def slurm_job() -> str | None:
-    """The SLURM job, as squeue names it."""
-    if "SLURM_ARRAY_JOB_ID" in os.environ:
-        return f"{os.environ['SLURM_ARRAY_JOB_ID']}_{os.environ['SLURM_ARRAY_TASK_ID']}"
-    return os.environ.get("SLURM_JOB_ID")
+    return {"host": _host(), "pid": pid, "pid_started": started_at(pid), "slurm_job": slurm.job()}
 
 
 def process_lives(pid: int, started: int | None) -> bool:
@@ -182,7 +176,7 @@ def process_lives(pid: int, started: int | None) -> bool:
 
 
 def _is_gone(owner: dict[str, Any]) -> bool:
-    if owner.get("slurm_job") is not None and owner["slurm_job"] == slurm_job() and owner.get("host") != _host():
+    if owner.get("slurm_job") is not None and owner["slurm_job"] == slurm.job() and owner.get("host") != _host():
         return True  # this very job, before it was requeued to another node
     if owner.get("host") != _host() or not isinstance(owner.get("pid"), int):
         return False

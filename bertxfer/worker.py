@@ -18,12 +18,12 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from bertxfer import manifest, summary
+from bertxfer import manifest, slurm, summary
 from bertxfer.config import Runtime
 from bertxfer.errors import Interrupted
 from bertxfer.files import write_json
 from bertxfer.identity import Trial
-from bertxfer.queue import Claim, Queue, Rules, end_attempt, slurm_job, whoami
+from bertxfer.queue import Claim, Queue, Rules, end_attempt, whoami
 from bertxfer.store import Store
 
 RELEASED = 75  # exit status of a child that gave its trial back before the sweep was done
@@ -47,7 +47,7 @@ class Stop:
     def __init__(self) -> None:
         self.asked = False
         self.warned = False
-        self.deadline = _slurm_deadline()
+        self.deadline = slurm.deadline()
 
     def __call__(self) -> bool:
         return self.asked or self.time_is_up()
@@ -152,8 +152,8 @@ def supervise(post: Post) -> None:
             if stop() or lost_without_a_trial == 3:
                 break
     card.unlink(missing_ok=True)
-    if status == RELEASED and stop.time_is_up() and not stop.asked:
-        _requeue()
+    if status == RELEASED:
+        slurm.requeue_unless_cancelled()
     if status not in (0, RELEASED) and not stop():
         raise RuntimeError(f"the worker's process ended three times with status {status} before it had a trial")
 
@@ -235,22 +235,6 @@ def _end_with_parent() -> None:
     """A supervisor that is killed takes its child along: the kernel then sends it SIGTERM."""
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
-
-
-def _requeue() -> None:
-    """Near its time limit a SLURM job asks to be run again; what it was doing is checkpointed and given back."""
-    job = slurm_job()
-    if job is not None:
-        subprocess.run(["scontrol", "requeue", job], check=False, timeout=60)
-
-
-def _slurm_deadline() -> float | None:
-    """When to give back what is being done: half a minute before the time limit, sooner under short limits."""
-    end, start = os.environ.get("SLURM_JOB_END_TIME"), os.environ.get("SLURM_JOB_START_TIME")
-    if end is None:
-        return None
-    length = float(end) - float(start or time.time())
-    return float(end) - min(30.0, length / 4)
 
 
 def _silent(queue: Queue, trial: Trial) -> bool:

@@ -59,23 +59,24 @@ def composed(*words: str) -> Config:
 
 @pytest.fixture(scope="session")
 def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A 12-layer, 12-head BERT that speaks the mini language and trains in a second, with random weights."""
+    """A 12-layer, 12-head BERT that speaks the mini language, with random weights."""
+    return _bert(12, tmp_path_factory.mktemp("tiny") / "tiny")
+
+
+@pytest.fixture(scope="session")
+def shallow_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same with one layer, for tests in which the training is not what matters."""
+    return _bert(1, tmp_path_factory.mktemp("shallow") / "shallow")
+
+
+def _bert(layers: int, folder: Path) -> Path:
     from transformers import BertConfig, BertModel
 
     from bertxfer.mini import language
 
-    return saved(
-        BertModel,
-        BertConfig(
-            vocab_size=len(language.vocabulary()),
-            hidden_size=24,
-            num_hidden_layers=12,
-            num_attention_heads=12,
-            intermediate_size=32,
-            max_position_embeddings=128,
-        ),
-        tmp_path_factory.mktemp("tiny") / "tiny",
-    )
+    shape = {"hidden_size": 24, "num_attention_heads": 12, "intermediate_size": 32, "max_position_embeddings": 128}
+    words = len(language.vocabulary())
+    return saved(BertModel, BertConfig(vocab_size=words, num_hidden_layers=layers, **shape), folder)
 
 
 def saved(model_class: type, model_config: object, folder: Path) -> Path:

@@ -1,10 +1,13 @@
 """Workers on this machine: one for each GPU, or for each few cores where there is none."""
 
+import contextlib
 import json
 import os
 import shutil
 import signal
 import subprocess
+import sys
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from bertxfer.launchers.base import Job, Launched, Submitted
@@ -38,7 +41,8 @@ class Local(Submitted):
         print(f"workers: {len(places)}, CPU threads of each: {self.threads} ({there})", flush=True)
         executor = submitit.LocalExecutor(folder=sweep.folder / "logs")
         executor.update_parameters(timeout_min=60 * 24 * 365)
-        jobs = [executor.submit(supervise, replace(post, gpu=place)) for place in places]
+        with _silenced():
+            jobs = [executor.submit(supervise, replace(post, gpu=place)) for place in places]
         host = whoami()["host"]
         return [{"id": job.job_id, "host": host, "pid_started": started_at(int(job.job_id))} for job in jobs]
 
@@ -49,6 +53,24 @@ class Local(Submitted):
     def interrupted(self, sweep: Manifest, queue: Queue) -> Launched:
         end_workers(sweep)
         return Launched(queue, stopped=True)
+
+
+@contextlib.contextmanager
+def _silenced() -> Iterator[None]:
+    """Started processes keep the standard output they find, and `... wait=false | tee log` would wait for them all."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    kept = [os.dup(1), os.dup(2)]
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, 1)
+        os.dup2(nowhere, 2)
+        yield
+    finally:
+        os.dup2(kept[0], 1)
+        os.dup2(kept[1], 2)
+        for descriptor in (*kept, nowhere):
+            os.close(descriptor)
 
 
 def end_workers(sweep: Manifest) -> list[str]:

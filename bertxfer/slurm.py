@@ -1,0 +1,52 @@
+"""What a process asks of SLURM about the job it runs in."""
+
+import os
+import subprocess
+import time
+
+
+def job() -> str | None:
+    """The job this process runs in, as squeue names it; none outside SLURM."""
+    if "SLURM_ARRAY_JOB_ID" in os.environ:
+        return f"{os.environ['SLURM_ARRAY_JOB_ID']}_{os.environ['SLURM_ARRAY_TASK_ID']}"
+    return os.environ.get("SLURM_JOB_ID")
+
+
+def deadline() -> float | None:
+    """When to give back what is being done: half a minute before the time limit, sooner under short limits.
+
+    The worker watches the clock itself: SLURM's warning signal was seen to come anywhere within a minute of when it
+    was asked for, and a job is not told its end by the environment before SLURM 23.
+    """
+    left = seconds_left(_asked("%L"))
+    return None if left is None else time.time() + left - min(30.0, left / 4)
+
+
+def requeue_unless_cancelled() -> None:
+    """Has this job run again later. A preempted job that ends by itself during its grace would count as completed.
+
+    Preemption and scancel send the same SIGTERM, but only the preempted job is still said to be running.
+    """
+    if _asked("%T") == "RUNNING":
+        subprocess.run(["scontrol", "requeue", os.environ["SLURM_JOB_ID"]], check=False, timeout=60)
+
+
+def seconds_left(text: str) -> float | None:
+    """squeue's [days-][hours:]minutes:seconds; none for UNLIMITED, INVALID and the like."""
+    days, _, clock = text.rpartition("-")
+    parts = clock.split(":")
+    if not all(part.isdecimal() for part in (*parts, days or "0")) or len(parts) < 2:
+        return None
+    hours, minutes, seconds = ([0] * (3 - len(parts)) + [int(part) for part in parts])[-3:]
+    return float(((int(days or 0) * 24 + hours) * 60 + minutes) * 60 + seconds)
+
+
+def _asked(what: str) -> str:
+    """One word of squeue about this job; nothing outside SLURM or where squeue cannot be asked."""
+    if job() is None:
+        return ""
+    command = ["squeue", "-h", "-j", os.environ["SLURM_JOB_ID"], "-o", what]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return ""
