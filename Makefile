@@ -8,7 +8,7 @@ OUTPUT ?= multirun_outputs
 BIN = $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-slurm lint check mini clean
+.PHONY: help setup run test test-slurm bench lint check mini clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -29,6 +29,9 @@ test: setup  ## all tests but those that need a cluster
 
 test-slurm: setup  ## sweeps on a real SLURM, brought up on this machine (Debian packages are installed if missing)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/slurm
+
+bench: setup  ## ratios of speed, measured side by side: packed workers against one SLURM job a trial
+	$(BIN)/python bench/slots.py
 
 lint: setup  ## ruff and mypy
 	$(BIN)/ruff check .

@@ -184,9 +184,9 @@ def _is_gone(owner: dict[str, Any]) -> bool:
 
 
 def _stuck(attempts: list[Attempt]) -> bool:
-    """Three attempts in a row were given back without one step of progress: a time limit that is too short."""
+    """Three times in a row the time was up before the first step: the limit is too short for this trial."""
     last = [attempt.owner for attempt in attempts[-3:]]
-    return len(last) == 3 and all(a.get("outcome") == "released" and a.get("steps") == 0 for a in last)
+    return len(last) == 3 and all(a.get("time_was_up") and a.get("steps") == 0 for a in last)
 
 
 def _host() -> str:

@@ -22,13 +22,16 @@ def deadline() -> float | None:
     return None if left is None else time.time() + left - min(30.0, left / 4)
 
 
-def requeue_unless_cancelled() -> None:
-    """Has this job run again later. A preempted job that ends by itself during its grace would count as completed.
+def requeue_unless_cancelled() -> bool:
+    """Has this job, if it is one, run again later.
 
-    Preemption and scancel send the same SIGTERM, but only the preempted job is still said to be running.
+    A preempted job that ends by itself during its grace would count as completed, and not be requeued. Preemption
+    and scancel send the same SIGTERM, but only the preempted job is still said to be running.
     """
-    if _asked("%T") == "RUNNING":
-        subprocess.run(["scontrol", "requeue", os.environ["SLURM_JOB_ID"]], check=False, timeout=60)
+    if _asked("%T") != "RUNNING":
+        return False
+    asked = subprocess.run(["scontrol", "requeue", os.environ["SLURM_JOB_ID"]], check=False, timeout=60)
+    return asked.returncode == 0
 
 
 def seconds_left(text: str) -> float | None:

@@ -50,6 +50,9 @@ def run(trial: Trial, store: Store, runtime: Runtime, stop: Callable[[], bool]) 
         redrawn = treatment.apply(science.treatment, encoder, family, science.model.heads, science.seeds.get("redraw"))
         model = encoders.Classifier(encoder, science.model, len(science.task.labels), science.seeds["head"]).to(device)
 
+    if stop():
+        raise Interrupted(at=0, steps=0)
+
     with timings("train"):
         own_names = {model.name_of(name) for name in redrawn}
         optimizer = training.build_optimizer(model, own_names, science.treatment.lr_factor, science.optimizer)

@@ -69,7 +69,8 @@ class Stop:
     def _receive(self, number: int, frame: FrameType | None) -> None:
         if number == signal.SIGUSR2:
             self.warned = True
-        else:
+        elif not self.asked:
+            _say(f"told to stop by {signal.Signals(number).name}")
             self.asked = True
             signal.signal(signal.SIGINT, signal.default_int_handler)  # a second Ctrl-C does not wait for a checkpoint
 
@@ -90,6 +91,8 @@ def drain(
         for trial in pending:
             if stop() or ran == limit:
                 break
+            if queue.situation(trial.id).state == "waiting":
+                import bertxfer.trial  # noqa: F401  torch takes seconds to import, in which no trial should be held
             claim = queue.claim(trial.id)
             if claim is not None:
                 on_claim(trial, claim)
@@ -113,18 +116,16 @@ def run_claimed(
     """One attempt at a trial; whatever happens, it is written down how it ended. True if it ended in a result."""
     outcome, details = "released", {}
     try:
-        from bertxfer.trial import run  # torch and transformers take seconds to import
+        from bertxfer.trial import run
 
         result = run(trial, store, runtime, lambda: stop() or claim.superseded())
         outcome = "done"
         say(summary.line(result, "done"))
     except Interrupted as interruption:
-        details = {"steps": interruption.steps}
+        details = {"steps": interruption.steps, "time_was_up": stop.time_is_up()}
         say(f"given back  {trial.id} at step {interruption.at}")
     except Exception as error:
-        if store.result(trial.id) is not None or claim.superseded():
-            outcome = "released"  # another worker had taken it over and ended it
-        else:
+        if not claim.superseded():  # else another worker has taken it over, and what is in its way is not a failure
             outcome = "failed"
             store.fail(trial, error)
             say(f"failed  {trial.id}: {store.why_failed(trial.id)}")
@@ -152,8 +153,8 @@ def supervise(post: Post) -> None:
             if stop() or lost_without_a_trial == 3:
                 break
     card.unlink(missing_ok=True)
-    if status == RELEASED:
-        slurm.requeue_unless_cancelled()
+    if status == RELEASED and slurm.requeue_unless_cancelled():
+        _say("near the time limit or preempted: this job is queued again")
     if status not in (0, RELEASED) and not stop():
         raise RuntimeError(f"the worker's process ended three times with status {status} before it had a trial")
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from hydra.core.config_loader import ConfigLoader
 from hydra.core.utils import JobReturn, JobStatus
 from hydra.plugins.launcher import Launcher
 from hydra.plugins.sweeper import Sweeper
@@ -21,16 +22,20 @@ class _Composer:
         self.config, self.context = config, hydra_context
         self.groups: dict[str, bool] = {}  # asking Hydra takes 20 ms each time
 
+    @property
+    def loader(self) -> ConfigLoader:
+        return self.context.config_loader
+
     def compose(self, overrides: Sequence[str]) -> DictConfig:
         assert self.config is not None
-        cfg = self.context.config_loader.load_sweep_config(self.config, list(overrides))
+        cfg = self.loader.load_sweep_config(self.config, list(overrides))
         with open_dict(cfg):
             del cfg["hydra"]
         return cfg
 
     def is_group(self, name: str) -> bool:
         if name not in self.groups:
-            self.groups[name] = bool(self.context.config_loader.get_group_options(name.split("@")[0]))
+            self.groups[name] = bool(self.loader.get_group_options(name.split("@")[0]))
         return self.groups[name]
 
 
@@ -40,7 +45,7 @@ class GridsSweeper(_Composer, Sweeper):
     def sweep(self, arguments: list[str]) -> Any:
         from bertxfer import launchers, sweep
 
-        launchers.run_sweep(sweep.sweep_of(arguments, self.compose, self.is_group), _settings(self.config))
+        launchers.run_sweep(sweep.sweep_of(arguments, self), _settings(self.config))
 
 
 class TrialLauncher(_Composer, Launcher):

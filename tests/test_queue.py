@@ -98,12 +98,12 @@ def test_a_failed_trial_is_tried_again_only_by_another_launch(tmp_path: Path) ->
     assert queue(tmp_path, "second").situation(TRIAL).state == "waiting"
 
 
-def test_preemptions_without_progress_end_somewhere_and_with_progress_never(tmp_path: Path) -> None:
+def test_a_time_limit_that_allows_no_step_ends_somewhere_and_preemptions_never_do(tmp_path: Path) -> None:
     for number in range(1, 9):
-        other_owner(tmp_path, number, outcome="released", steps=1)
+        other_owner(tmp_path, number, outcome="released", steps=number % 2, time_was_up=number % 2)
         assert queue(tmp_path).situation(TRIAL).state == "waiting"
     for number in (9, 10, 11):
-        other_owner(tmp_path, number, outcome="released", steps=0)
+        other_owner(tmp_path, number, outcome="released", steps=0, time_was_up=True)
     assert queue(tmp_path).situation(TRIAL).state == "failed"
 
 

@@ -1,5 +1,9 @@
 """From the words of a multirun to a list of trials."""
 
+from hydra import initialize_config_dir
+from hydra.core.global_hydra import GlobalHydra
+
+from bertxfer import config
 from bertxfer.sweep import axes_of, grid_axes, points
 
 
@@ -42,3 +46,14 @@ def test_grids_are_a_union_of_products_and_the_command_line_wins() -> None:
         ("n=50000", "seed=7", "x=1"),
     ]
     assert points(axes_of(["x=1,2"]), []) == [("x=1",), ("x=2",)]
+
+
+def test_glob_sweeps_over_what_a_group_has() -> None:
+    config.register()
+    with initialize_config_dir(str(config.conf_dir()), version_base="1.3"):
+        loader = GlobalHydra.instance().config_loader()
+        axes = axes_of(["task=glob(mini_*)", "init=glob(*,exclude=[s*,p*])"], loader)
+    assert axes == {
+        "task": ["task=mini_cola", "task=mini_qnli", "task=mini_sst2"],
+        "init": ["init=bert", "init=normal"],
+    }

@@ -109,7 +109,7 @@ class Submitted(Launcher):
 
     def _start_lacking(self, sweep: Manifest, launch: str, counts: Counter[str]) -> None:
         jobs = [job for _, told in launches(sweep, self._kind) for job in told["jobs"]]
-        lacking = self.wanted(counts["waiting"] + counts["running"]) - len(self.living(jobs))
+        lacking = self.wanted(counts["waiting"]) - len(self.living(jobs))
         if lacking <= 0:
             return
         record = sweep.folder / "launches" / f"{launch}.json"
@@ -118,24 +118,26 @@ class Submitted(Launcher):
         write_json(record, {**told, "jobs": [*told["jobs"], *started]})
 
     def _watch(self, sweep: Manifest, launch: str, queue: Queue) -> None:
-        """Until every trial has ended. When all workers are gone before that, others are started."""
+        """Until every trial has ended. Where trials wait and all workers are gone, others are started."""
         watch, pace = Watch(sweep, queue), Pace()
         fruitless, done_then = 0, -1
         with Report() as report:
             while True:
+                looked = time.monotonic()
                 counts = watch.look()
                 report.show(f"{counts_line(counts, len(sweep.trials))}{pace.words(counts)}")
                 if not counts["waiting"] + counts["running"]:
                     return
                 jobs = [job for _, told in launches(sweep, self._kind) for job in told["jobs"]]
-                if not self.living(jobs) and (counts := watch.look())["waiting"] + counts["running"]:
+                if counts["waiting"] and not self.living(jobs) and (counts := watch.look())["waiting"]:
                     fruitless = fruitless + 1 if counts["done"] == done_then else 0
                     done_then = counts["done"]
                     if fruitless == 3:
                         raise TrialError(f"all workers ended before their trials; their logs: {sweep.folder / 'logs'}")
                     with FileLock(sweep.folder / "launch.lock"):
                         self._start_lacking(sweep, launch, counts)
-                time.sleep(self.poll_seconds)
+                # A store that is slow to look at is looked at less often.
+                time.sleep(max(self.poll_seconds, 5 * (time.monotonic() - looked)))
 
 
 class Pace:
