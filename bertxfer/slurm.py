@@ -28,10 +28,13 @@ def requeue_unless_cancelled() -> bool:
     A preempted job that ends by itself during its grace would count as completed, and not be requeued. Preemption
     and scancel send the same SIGTERM, but only the preempted job is still said to be running.
     """
-    if _asked("%T") != "RUNNING":
+    if job() is None:
         return False
-    asked = subprocess.run(["scontrol", "requeue", os.environ["SLURM_JOB_ID"]], check=False, timeout=60)
-    return asked.returncode == 0
+    state = _asked("%T")
+    if state != "RUNNING":
+        print(f"SLURM says this job is {state or 'unknown'}, so it is not queued again", flush=True)
+        return False
+    return _run("scontrol", "requeue", os.environ["SLURM_JOB_ID"]) is not None
 
 
 def seconds_left(text: str) -> float | None:
@@ -48,8 +51,19 @@ def _asked(what: str) -> str:
     """One word of squeue about this job; nothing outside SLURM or where squeue cannot be asked."""
     if job() is None:
         return ""
-    command = ["squeue", "-h", "-j", os.environ["SLURM_JOB_ID"], "-o", what]
-    try:
-        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False).stdout.strip()
-    except (OSError, subprocess.SubprocessError):
-        return ""
+    return _run("squeue", "-h", "-j", os.environ["SLURM_JOB_ID"], "-o", what) or ""
+
+
+def _run(*command: str) -> str | None:
+    """What a command of SLURM prints. A controller that is too busy to answer is asked again."""
+    for pause in (1, 3, 0):
+        try:
+            told = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        except (OSError, subprocess.SubprocessError) as error:
+            print(f"{command[0]}: {error}", flush=True)
+            continue
+        if told.returncode == 0:
+            return told.stdout.strip()
+        print(f"{command[0]}: {told.stderr.strip()}", flush=True)
+        time.sleep(pause)
+    return None
