@@ -1,13 +1,12 @@
 """Checkpoints: the newest whole one of a trial, known to be whole by a digest in its name."""
 
-import hashlib
 import time
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from bertxfer.files import write_whole
+from bertxfer.files import digest, write_whole
 
 
 class Checkpoints:
@@ -24,7 +23,7 @@ class Checkpoints:
         older = list(self.folder.glob("*.pt"))
         fresh = self.folder / "new"
         write_whole(fresh, lambda path: torch.save(state, path))
-        named = self.folder / f"{_digest(fresh)}.pt"
+        named = self.folder / f"{digest(fresh)}.pt"
         fresh.replace(named)
         for path in older:
             if path != named:
@@ -34,15 +33,7 @@ class Checkpoints:
     def load(self) -> dict[str, Any] | None:
         """The state to go on from. A checkpoint that was cut or altered is as good as none."""
         for path in sorted(self.folder.glob("*.pt"), key=lambda p: p.stat().st_mtime_ns, reverse=True):
-            if _digest(path) == path.stem:
+            if digest(path) == path.stem:
                 state: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
                 return state
         return None
-
-
-def _digest(path: Path) -> str:
-    content = hashlib.sha256()
-    with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            content.update(block)
-    return content.hexdigest()[:32]

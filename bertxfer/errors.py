@@ -17,5 +17,12 @@ class ConfigError(BertxferError):
         self.key = key
 
 
+class DataError(BertxferError):
+    """A data set that cannot be used, with the file and where in it."""
+
+    def __init__(self, place: object, message: str) -> None:
+        super().__init__(f"{place}: {message}")
+
+
 class TrialError(BertxferError):
     """A trial that started and could not end in a result."""
