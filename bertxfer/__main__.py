@@ -9,7 +9,7 @@ from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from bertxfer import command, config
+from bertxfer import command, config, verbs
 from bertxfer.errors import BertxferError
 
 
@@ -24,6 +24,11 @@ def run(words: Sequence[str]) -> int:
 
         print(help.text())
         return 0
+    if words and words[0] in verbs.VERBS:
+        try:
+            return verbs.VERBS[words[0]](words[1:])
+        except BertxferError as error:
+            return _say(str(error), error.status)
     config.register()
     full_errors = "HYDRA_FULL_ERROR" in os.environ
     # Hydra then lets errors through instead of printing several lines of its own and exiting.

@@ -20,11 +20,8 @@ class Checkpoints:
     def save(self, state: dict[str, Any]) -> None:
         """Writes the state beside the older one, then removes that: one whole checkpoint is always there."""
         self.folder.mkdir(exist_ok=True)
-        older = list(self.folder.glob("*.pt"))
-        fresh = self.folder / "new"
-        write_whole(fresh, lambda path: torch.save(state, path))
-        named = self.folder / f"{digest(fresh)}.pt"
-        fresh.replace(named)
+        older = list(self.folder.glob("[!.]*.pt"))
+        named = write_whole(self.folder / "state.pt", lambda path: torch.save(state, path), _digest_name)
         for path in older:
             if path != named:
                 path.unlink(missing_ok=True)
@@ -32,8 +29,20 @@ class Checkpoints:
 
     def load(self) -> dict[str, Any] | None:
         """The state to go on from. A checkpoint that was cut or altered is as good as none."""
-        for path in sorted(self.folder.glob("*.pt"), key=lambda p: p.stat().st_mtime_ns, reverse=True):
+        for path in sorted(self.folder.glob("[!.]*.pt"), key=lambda p: p.stat().st_mtime_ns, reverse=True):
             if digest(path) == path.stem:
                 state: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
                 return state
         return None
+
+
+def _digest_name(path: Path) -> str:
+    return f"{digest(path)}.pt"
+
+
+def _digest(path: Path) -> str:
+    content = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            content.update(block)
+    return content.hexdigest()[:32]

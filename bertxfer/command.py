@@ -52,6 +52,12 @@ def one_sentence(error: Exception, keys: Sequence[str]) -> str:
     text = " ".join(lines)
     if match := re.search(r"Could not find '([^']+)/([^'/]+)'.*?Available options in '[^']+': ?(.*)", text):
         group, choice, options = match[1], match[2], match[3].split()
+        if choice.startswith("submitit_"):  # typed by habit
+            options = [option for option in options if option in ("inline", "local", "slurm")]
+            choice = choice.removeprefix("submitit_")
+            return (
+                f"{group}: submitit_{choice} is {choice} here, hydra/launcher={choice}; there are {', '.join(options)}"
+            )
         return f"{group}: {choice!r} is not there{_meant(choice, options)}; choose one of {', '.join(options)}"
     if match := re.search(r"Could not override '([^']+)'", text) or re.search(r"Key '([^']+)' not in", text):
         key = match[1].split("@")[0]

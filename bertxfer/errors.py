@@ -24,5 +24,13 @@ class DataError(BertxferError):
         super().__init__(f"{place}: {message}")
 
 
+class Interrupted(Exception):
+    """A trial was told to stop and has saved a checkpoint: `at` which step, and how many `steps` it took itself."""
+
+    def __init__(self, at: int, steps: int) -> None:
+        super().__init__(f"interrupted at step {at}")
+        self.at, self.steps = at, steps
+
+
 class TrialError(BertxferError):
     """A trial that started and could not end in a result."""

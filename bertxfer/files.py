@@ -11,20 +11,26 @@ from pathlib import Path
 from typing import Any
 
 
-def write_whole(path: Path, write: Callable[[Path], object]) -> None:
-    """`write` fills a temporary file beside `path`, which is synced and then takes its place in one step."""
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+def write_whole(path: Path, write: Callable[[Path], object], name: Callable[[Path], str] | None = None) -> Path:
+    """`write` fills a temporary file beside `path`, which is synced and then takes its place in one step.
+
+    `name` may choose another last name when the content is known; the path it got is returned.
+    """
+    handle, made = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
     os.close(handle)
-    temporary = Path(name)
+    temporary = Path(made)
     try:
         write(temporary)
         _sync(temporary)
         temporary.chmod(0o666 & ~_umask())  # mkstemp's 0600 would hide results from the rest of a group
+        if name is not None:
+            path = path.with_name(name(temporary))
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
     _sync(path.parent)
+    return path
 
 
 def write_text(path: Path, text: str) -> None:

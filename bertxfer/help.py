@@ -19,6 +19,11 @@ Keys (key=value), among others:
   data.n data.fraction seed training.epochs training.batch_size optimizer.lr
   runtime.device runtime.threads runtime.output_dir                               change no result
 
+Verbs (a bare first word):
+  status [sweep | trial]     how far sweeps are, which trial is where
+  worker <sweep>             joins a sweep with one more worker
+  cancel <sweep>             ends a sweep's workers; what they do is given back
+
 Flags:
   -m, --multirun      sweep: every comma, range(a,b) and a..b on the command line is an axis
   --cfg job           the composed config, without running it

@@ -78,13 +78,17 @@ class Store:
     def fail(self, trial: Trial, error: BaseException) -> None:
         """Records why an attempt ended without a result."""
         reason = str(error) if isinstance(error, BertxferError) else f"{type(error).__name__}: {error}"
-        details = "".join(traceback.format_exception(error))
-        write_json(self.folder(trial.id) / "failure.json", {"id": trial.id, "reason": reason, "traceback": details})
+        self.fail_with(trial.id, reason, "".join(traceback.format_exception(error)))
 
-    def failure(self, trial_id: str) -> dict[str, Any]:
-        """Why the last attempt failed."""
-        reason: dict[str, Any] = json.loads((self.folder(trial_id) / "failure.json").read_text(encoding="utf-8"))
-        return reason
+    def fail_with(self, trial_id: str, reason: str, details: str = "") -> None:
+        write_json(self.folder(trial_id) / "failure.json", {"id": trial_id, "reason": reason, "traceback": details})
+
+    def why_failed(self, trial_id: str) -> str:
+        """Why the last attempt failed, in one line."""
+        try:
+            return str(json.loads((self.folder(trial_id) / "failure.json").read_text(encoding="utf-8"))["reason"])
+        except (OSError, ValueError, KeyError):
+            return "its process was lost"
 
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

@@ -21,6 +21,7 @@ class Sweep:
 
     trials: list[Trial]
     runtime: Runtime
+    name: str = "sweep"
 
 
 Axes = dict[str, list[str]]  # key -> the overrides it takes one after another
@@ -106,7 +107,7 @@ def sweep_of(overrides: Sequence[str], compose: Compose, is_group: Callable[[str
         runtimes.append(config.runtime)
     if any(runtime != runtimes[0] for runtime in runtimes):
         raise ConfigError("runtime", "is not an axis: it changes no result, so all trials of a sweep share it")
-    return Sweep(list(trials.values()), runtimes[0])
+    return Sweep(list(trials.values()), runtimes[0], _name(command_line))
 
 
 def _experiment_grids(command_line: Axes, compose: Compose) -> list[Axes]:
@@ -122,6 +123,11 @@ def _experiment_grids(command_line: Axes, compose: Compose) -> list[Axes]:
     if not isinstance(plain, list) or not all(isinstance(grid, dict) for grid in plain):
         raise ConfigError("grids", "is a list of grids, each a mapping of keys to values")
     return [grid_axes(grid) for grid in plain]
+
+
+def _name(command_line: Axes) -> str:
+    chosen = command_line.get("experiment")
+    return "sweep" if chosen is None else chosen[0].split("=", 1)[1]
 
 
 @lru_cache(maxsize=4096)

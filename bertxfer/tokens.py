@@ -121,17 +121,14 @@ def _write(folder: Path, columns: Columns) -> None:
         with pa.ipc.new_file(path, table.schema) as writer:
             writer.write_table(table)
 
-    fresh = folder / "new"
-    write_whole(fresh, write)
-    named = folder / f"{digest(fresh)}.arrow"
-    fresh.replace(named)
-    for path in folder.glob("*.arrow"):
+    named = write_whole(folder / "tokens.arrow", write, lambda path: f"{digest(path)}.arrow")
+    for path in folder.glob("[!.]*.arrow"):
         if path != named:
             path.unlink(missing_ok=True)  # what was damaged
 
 
 def _read(folder: Path) -> "pa.Table | None":
-    for path in folder.glob("*.arrow"):
+    for path in folder.glob("[!.]*.arrow"):
         table = _mapped(str(path), path.stat().st_mtime_ns)
         if table is not None:
             return table

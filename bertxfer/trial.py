@@ -4,7 +4,7 @@ import hashlib
 import json
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -26,6 +26,7 @@ from bertxfer import (
 from bertxfer.checkpoints import Checkpoints
 from bertxfer.config import Runtime
 from bertxfer.data import Dataset
+from bertxfer.errors import Interrupted
 from bertxfer.files import write_text, write_whole
 from bertxfer.identity import Trial
 from bertxfer.progress import Progress
@@ -34,8 +35,8 @@ from bertxfer.tasks import source_of
 from bertxfer.training import State
 
 
-def run(trial: Trial, store: Store, runtime: Runtime) -> Result:
-    """Load the encoder, treat it, load the data, train, evaluate, record."""
+def run(trial: Trial, store: Store, runtime: Runtime, stop: Callable[[], bool]) -> Result:
+    """Load the encoder, treat it, load the data, train, evaluate, record. `stop` is asked after every step."""
     science, timings = trial.science, Timings()
     store.begin(trial)
     device = devices.choose(runtime.device)
@@ -60,6 +61,7 @@ def run(trial: Trial, store: Store, runtime: Runtime) -> Result:
         checkpoints = Checkpoints(store.checkpoint(trial.id), runtime.checkpoint_seconds)
         if (saved := checkpoints.load()) is not None:
             state.load_state_dict(saved)
+        first_step = state.record.step
         with Progress(trial, training.total_steps(len(train), science.training), state.record.step) as progress:
 
             def evaluate() -> dict[str, Any]:
@@ -68,6 +70,9 @@ def run(trial: Trial, store: Store, runtime: Runtime) -> Result:
 
             def after_step() -> None:
                 progress.show(state.record)
+                if stop():
+                    checkpoints.save(state.state_dict())
+                    raise Interrupted(state.record.step, state.record.step - first_step)
                 if checkpoints.due():
                     checkpoints.save(state.state_dict())
 

@@ -7,7 +7,9 @@ from hydra.core.utils import JobReturn, JobStatus
 from hydra.plugins.launcher import Launcher
 from hydra.plugins.sweeper import Sweeper
 from hydra.types import HydraContext, TaskFunction
-from omegaconf import DictConfig, open_dict
+from omegaconf import DictConfig, OmegaConf, open_dict
+
+from bertxfer.errors import TrialError
 
 
 class _Composer:
@@ -38,20 +40,33 @@ class GridsSweeper(_Composer, Sweeper):
     def sweep(self, arguments: list[str]) -> Any:
         from bertxfer import launchers, sweep
 
-        launchers.run_sweep(sweep.sweep_of(arguments, self.compose, self.is_group))
+        launchers.run_sweep(sweep.sweep_of(arguments, self.compose, self.is_group), _settings(self.config))
 
 
-class InlineLauncher(_Composer, Launcher):
-    """Trials one after another in this process; other sweepers than ours get each trial's score back."""
+class TrialLauncher(_Composer, Launcher):
+    """Runs the jobs of any other sweeper as trials, and gives back their scores."""
+
+    def __init__(self, **settings: Any) -> None:
+        self.settings = settings
 
     def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
         from bertxfer import launchers, sweep
-        from bertxfer.identity import trial_of
 
+        configs = [sweep.config_with(self.compose(words)) for words in job_overrides]
+        results = launchers.results_of(configs, _settings(self.config))
         returns = []
-        for words in job_overrides:
-            config = sweep.config_with(self.compose(words))
-            (result,) = launchers.run_inline([trial_of(config)], config.runtime)
-            status = JobStatus.FAILED if result is None else JobStatus.COMPLETED
-            returns.append(JobReturn(overrides=words, status=status, _return_value=result and result["score"]))
+        for words, result in zip(job_overrides, results, strict=True):
+            job = JobReturn(overrides=words, status=JobStatus.COMPLETED if result else JobStatus.FAILED)
+            job.return_value = result["score"] if result else TrialError("the trial failed; see its failure.json")
+            returns.append(job)
         return returns
+
+
+def _settings(config: DictConfig | None) -> Any:
+    """The launcher that hydra.launcher describes."""
+    from bertxfer import launchers
+
+    assert config is not None
+    settings = OmegaConf.to_container(config.hydra.launcher, resolve=True)
+    assert isinstance(settings, dict)
+    return launchers.make({str(key): value for key, value in settings.items() if key != "_target_"})

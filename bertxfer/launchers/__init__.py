@@ -1,0 +1,93 @@
+"""Getting trials run: one in this process, or all of a sweep through a launcher."""
+
+import contextlib
+import sys
+import uuid
+from collections.abc import Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from bertxfer import manifest, summary
+from bertxfer.config import Config
+from bertxfer.errors import ConfigError, TrialError
+from bertxfer.identity import trial_of
+from bertxfer.launchers.base import Inline, Launcher
+from bertxfer.launchers.local import Local
+from bertxfer.launchers.slurm import Slurm
+from bertxfer.queue import Queue
+from bertxfer.store import Result, Store
+from bertxfer.sweep import Sweep
+from bertxfer.worker import Stop, drain
+
+LAUNCHERS: dict[str, type[Launcher]] = {"inline": Inline, "local": Local, "slurm": Slurm}
+STOPPED = "stopped, with a checkpoint saved; the same command goes on from there"
+
+
+def run_one(config: Config) -> None:
+    """A run without -m: one trial in this process, its score and where its results are."""
+    trial = trial_of(config)
+    store = Store(Path(config.runtime.output_dir).absolute())
+    stored = store.result(trial.id)
+    if stored is not None:
+        print(summary.line(stored, "stored"))
+    else:
+        stop, queue = Stop(), Queue(store, uuid.uuid4().hex)
+        with stop.on_signals():
+            drain([trial], queue, config.runtime, stop)
+        _account_for([trial.id], queue, stop())
+    print(f"results in {store.folder(trial.id)}")
+
+
+def run_sweep(sweep: Sweep, launcher: Launcher) -> list[Result | None]:
+    """All trials of a multirun: what is done is read, what is missing is run, failures are counted."""
+    frozen = manifest.freeze(sweep)
+    ids = [trial.id for trial in frozen.trials]
+    store = frozen.store
+    missing = sum(store.result(trial_id) is None for trial_id in ids)
+    print(f"sweep {frozen.name}: {len(ids)} trials, {len(ids) - missing} done before", flush=True)
+    launched = launcher.run(frozen) if missing else None
+    results = [store.result(trial_id) for trial_id in ids]
+    summary.print_table([result for result in results if result is not None])
+    print(f"{sum(r is not None for r in results)} of {len(ids)} trials done, results in {store.root / 'trials'}")
+    if launched is not None and launched.waited_for:
+        _account_for(ids, launched.queue, launched.stopped)
+    return results
+
+
+def results_of(configs: Sequence[Config], launcher: Launcher) -> list[Result | None]:
+    """The result of each config, in their order, for sweepers that wait for scores; null where it failed."""
+    trials = [trial_of(config) for config in configs]
+    distinct = {trial.id: trial for trial in trials}
+    with contextlib.suppress(TrialError):  # a failed trial has no score; the others have
+        run_sweep(Sweep(list(distinct.values()), configs[0].runtime), launcher)
+    store = Store(Path(configs[0].runtime.output_dir).absolute())
+    return [store.result(trial.id) for trial in trials]
+
+
+def make(settings: dict[str, Any]) -> Launcher:
+    """The launcher of a hydra.launcher config: its kind, and what else it sets."""
+    kind = settings.pop("kind", None)
+    if kind not in LAUNCHERS:
+        raise ConfigError("hydra/launcher", f"is not one of ours; choose {', '.join(LAUNCHERS)}")
+    known = [field.name for field in fields(LAUNCHERS[kind])]
+    for key in settings:
+        if key not in known:
+            raise ConfigError(
+                f"hydra.launcher.{key}", f"the {kind} launcher has no such setting; it has {', '.join(known)}"
+            )
+    return LAUNCHERS[kind](**settings)
+
+
+def _account_for(trial_ids: Sequence[str], queue: Queue, stopped: bool) -> None:
+    """Says what did not end in a result, and why; the exit status then is not zero."""
+    states = {trial_id: queue.situation(trial_id).state for trial_id in trial_ids}
+    failed = [trial_id for trial_id, state in states.items() if state == "failed"]
+    for trial_id in failed[:20]:
+        print(f"failed  {trial_id}: {queue.store.why_failed(trial_id)}", file=sys.stderr)
+    if failed:
+        raise TrialError(f"{len(failed)} of {len(trial_ids)} trials failed; the reasons are in their failure.json")
+    unfinished = sum(state != "done" for state in states.values())
+    if unfinished:
+        elsewhere = f"{unfinished} trials are unfinished or run elsewhere; the same command goes on"
+        raise TrialError(STOPPED if stopped else elsewhere)

@@ -1,0 +1,195 @@
+"""What launchers share: workers are started where they lack, and watched until every trial has ended."""
+
+import json
+import sys
+import time
+import uuid
+from abc import ABC, abstractmethod
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+from filelock import FileLock
+from rich.console import Console
+from rich.live import Live
+
+from bertxfer.errors import TrialError
+from bertxfer.files import write_json
+from bertxfer.manifest import Manifest
+from bertxfer.queue import Queue, Rules
+from bertxfer.status import Watch, counts_line
+from bertxfer.worker import Post, Stop, drain
+
+Job = dict[str, Any]  # its "id", and what else tells whether it lives
+
+
+@dataclass(frozen=True)
+class Launched:
+    """How a launch was left."""
+
+    queue: Queue
+    waited_for: bool = True
+    stopped: bool = False
+
+
+@dataclass
+class Launcher(ABC):
+    """Settings that every launcher has."""
+
+    stale_seconds: float = 60.0  # a worker that was not heard of for so long has lost its trial
+    max_crashes: int = 3  # how many processes a trial may take down before it counts as failed
+
+    @property
+    def rules(self) -> Rules:
+        return Rules(self.stale_seconds, self.max_crashes)
+
+    @abstractmethod
+    def run(self, sweep: Manifest) -> Launched:
+        """Has the sweep's missing trials run."""
+
+
+@dataclass
+class Inline(Launcher):
+    """Trials one after another in this process, for a debugger."""
+
+    def run(self, sweep: Manifest) -> Launched:
+        queue, stop = Queue(sweep.store, new_launch(sweep, "inline"), self.rules), Stop()
+        with stop.on_signals():
+            drain(sweep.trials, queue, sweep.runtime, stop)
+        return Launched(queue, stopped=stop())
+
+
+@dataclass
+class Submitted(Launcher):
+    """Workers in processes of their own, started through submitit."""
+
+    wait: bool = True
+    threads: int = 1
+    workers: int | None = None
+    poll_seconds: float = 1.0
+
+    @abstractmethod
+    def wanted(self, open_trials: int) -> int:
+        """How many workers so many unfinished trials deserve."""
+
+    @abstractmethod
+    def submit(self, sweep: Manifest, post: Post, workers: int) -> list[Job]:
+        """Starts workers."""
+
+    @abstractmethod
+    def living(self, jobs: list[Job]) -> list[Job]:
+        """Those of the jobs that run or will."""
+
+    @abstractmethod
+    def interrupted(self, sweep: Manifest, queue: Queue) -> Launched:
+        """What Ctrl-C means."""
+
+    def run(self, sweep: Manifest) -> Launched:
+        with FileLock(sweep.folder / "launch.lock"):  # or two launchers at once would both start all workers
+            launch = self._living_launch(sweep) or new_launch(sweep, self._kind)
+            queue = Queue(sweep.store, launch, self.rules)
+            self._start_lacking(sweep, launch, Watch(sweep, queue).look())
+        if not self.wait:
+            print(f"submitted; `python -m bertxfer status {sweep.name}` shows how far it is")
+            return Launched(queue, waited_for=False)
+        try:
+            self._watch(sweep, launch, queue)
+        except KeyboardInterrupt:
+            return self.interrupted(sweep, queue)
+        return Launched(queue)
+
+    @property
+    def _kind(self) -> str:
+        return type(self).__name__.lower()
+
+    def _living_launch(self, sweep: Manifest) -> str | None:
+        """The launch that is under way, if there is one: it is joined instead of beginning another."""
+        alive = [name for name, told in launches(sweep, self._kind) if self.living(told["jobs"])]
+        return max(alive, default=None)
+
+    def _start_lacking(self, sweep: Manifest, launch: str, counts: Counter[str]) -> None:
+        jobs = [job for _, told in launches(sweep, self._kind) for job in told["jobs"]]
+        lacking = self.wanted(counts["waiting"] + counts["running"]) - len(self.living(jobs))
+        if lacking <= 0:
+            return
+        record = sweep.folder / "launches" / f"{launch}.json"
+        told = json.loads(record.read_text(encoding="utf-8"))
+        started = self.submit(sweep, Post(str(sweep.folder), launch, self.rules, self.threads), lacking)
+        write_json(record, {**told, "jobs": [*told["jobs"], *started]})
+
+    def _watch(self, sweep: Manifest, launch: str, queue: Queue) -> None:
+        """Until every trial has ended. When all workers are gone before that, others are started."""
+        watch, pace = Watch(sweep, queue), Pace()
+        fruitless, done_then = 0, -1
+        with Report() as report:
+            while True:
+                counts = watch.look()
+                report.show(f"{counts_line(counts, len(sweep.trials))}{pace.words(counts)}")
+                if not counts["waiting"] + counts["running"]:
+                    return
+                jobs = [job for _, told in launches(sweep, self._kind) for job in told["jobs"]]
+                if not self.living(jobs) and (counts := watch.look())["waiting"] + counts["running"]:
+                    fruitless = fruitless + 1 if counts["done"] == done_then else 0
+                    done_then = counts["done"]
+                    if fruitless == 3:
+                        raise TrialError(f"all workers ended before their trials; their logs: {sweep.folder / 'logs'}")
+                    with FileLock(sweep.folder / "launch.lock"):
+                        self._start_lacking(sweep, launch, counts)
+                time.sleep(self.poll_seconds)
+
+
+class Pace:
+    """Trials an hour since the launch, and the time left at that pace."""
+
+    def __init__(self) -> None:
+        self.since: tuple[float, int] | None = None
+
+    def words(self, counts: Counter[str]) -> str:
+        if self.since is None:
+            self.since = (time.monotonic(), counts["done"])
+        seconds, done = time.monotonic() - self.since[0], counts["done"] - self.since[1]
+        if done == 0:
+            return ""
+        left = (counts["waiting"] + counts["running"]) * seconds / done
+        return f"; {3600 * done / seconds:.0f} an hour, {left / 60:.0f} min left"
+
+
+class Report:
+    """One line that is kept up to date on a terminal, and printed now and then into a log."""
+
+    def __init__(self) -> None:
+        self.live = Live(console=Console(stderr=True), transient=True) if sys.stderr.isatty() else None
+        self.told, self.told_at = "", -1e9
+
+    def __enter__(self) -> "Report":
+        if self.live:
+            self.live.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self.live:
+            self.live.stop()
+
+    def show(self, line: str) -> None:
+        if self.live:
+            self.live.update(line)
+        elif line != self.told and time.monotonic() - self.told_at > 15:
+            print(line, flush=True)
+            self.told, self.told_at = line, time.monotonic()
+
+
+def new_launch(sweep: Manifest, kind: str) -> str:
+    """A launch's name sorts by time."""
+    name = f"{time.strftime('%Y%m%d-%H%M%S')}-{uuid.uuid4().hex[:6]}"
+    (sweep.folder / "launches").mkdir(parents=True, exist_ok=True)
+    write_json(sweep.folder / "launches" / f"{name}.json", {"kind": kind, "jobs": []})
+    return name
+
+
+def launches(sweep: Manifest, kind: str) -> list[tuple[str, dict[str, Any]]]:
+    found = []
+    for path in sorted((sweep.folder / "launches").glob("*.json")):
+        told = json.loads(path.read_text(encoding="utf-8"))
+        if told["kind"] == kind:
+            found.append((path.stem, told))
+    return found

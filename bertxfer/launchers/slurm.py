@@ -1,0 +1,113 @@
+"""Workers as SLURM jobs: an array of them, each of which drains the sweep."""
+
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass, field
+from typing import Any
+
+from bertxfer.errors import BertxferError, ConfigError
+from bertxfer.launchers.base import Job, Launched, Submitted, launches
+from bertxfer.manifest import Manifest
+from bertxfer.queue import Queue
+from bertxfer.worker import Post, supervise
+
+
+@dataclass
+class Slurm(Submitted):
+    """`workers` jobs, or one for every `trials_per_worker` trials."""
+
+    partition: str | None = None
+    time: int = 60  # minutes
+    gres: str | None = None
+    account: str | None = None
+    qos: str | None = None
+    constraint: str | None = None
+    mem: str | None = None
+    trials_per_worker: int | None = None
+    extra: dict[str, Any] = field(default_factory=dict)  # further sbatch lines: {nice: 100} is --nice=100
+    setup: list[str] = field(default_factory=list)  # shell commands before the worker
+    poll_seconds: float = 3.0
+
+    def wanted(self, open_trials: int) -> int:
+        if self.workers is not None and self.trials_per_worker is not None:
+            raise ConfigError("hydra.launcher.workers", "trials_per_worker is given too; give one of the two")
+        if self.trials_per_worker is not None:
+            return -(-open_trials // self.trials_per_worker)
+        return min(open_trials, self.workers or 8)
+
+    def submit(self, sweep: Manifest, post: Post, workers: int) -> list[Job]:
+        import submitit
+
+        if shutil.which("sbatch") is None:
+            raise ConfigError("hydra/launcher", "slurm needs sbatch, which is not on this machine; use local or inline")
+        executor = submitit.SlurmExecutor(folder=sweep.folder / "logs")
+        executor.update_parameters(**self._parameters(sweep))
+        ids: list[str] = []
+        for size in chunks(workers, max_array_size()):
+            executor.update_parameters(array_parallelism=size)
+            try:
+                with executor.batch():
+                    jobs = [executor.submit(supervise, post) for _ in range(size)]
+            except submitit.core.utils.FailedJobError as error:
+                reason = str(error).strip().splitlines()[-1]
+                raise BertxferError(f"hydra.launcher: SLURM refused the workers: {reason}") from error
+            ids += [str(job.job_id) for job in jobs]
+        print(f"{workers} workers submitted to SLURM as job {ids[0].split('_')[0]}", flush=True)
+        return [{"id": job} for job in ids]
+
+    def _parameters(self, sweep: Manifest) -> dict[str, Any]:
+        asked = ("partition", "gres", "account", "qos", "constraint", "mem")
+        given = {name: getattr(self, name) for name in asked if getattr(self, name) is not None}
+        return {
+            **given,
+            "job_name": f"bertxfer-{sweep.name}",
+            "time": self.time,
+            "cpus_per_task": self.threads,
+            "setup": list(self.setup),
+            "additional_parameters": {"requeue": True, **self.extra},
+            # A warning for clusters that do not tell a job when it ends; where they do, the worker watches the clock.
+            "signal_delay_s": min(90, self.time * 60 // 3),
+        }
+
+    def living(self, jobs: list[Job]) -> list[Job]:
+        queued = set(slurm_queue()) if jobs else set()
+        return [job for job in jobs if job["id"] in queued]
+
+    def interrupted(self, sweep: Manifest, queue: Queue) -> Launched:
+        print(
+            f"detached, the jobs go on: `python -m bertxfer status {sweep.name}` shows how far they are, "
+            f"`python -m bertxfer cancel {sweep.name}` ends them, the same command attaches again"
+        )
+        return Launched(queue, waited_for=False)
+
+
+def cancel_jobs(sweep: Manifest) -> list[str]:
+    """Ends the SLURM jobs of a sweep, and only those."""
+    mine = {job["id"] for _, told in launches(sweep, "slurm") for job in told["jobs"]}
+    queued = [job for job in slurm_queue() if job in mine] if mine else []
+    if queued:
+        subprocess.run(["scancel", *queued], check=True, timeout=60)
+    return queued
+
+
+def slurm_queue() -> list[str]:
+    """This user's jobs that wait or run, each array task by its own name."""
+    command = ["squeue", "-h", "-r", "-o", "%i", "-u", str(os.getuid())]
+    told = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    if told.returncode:
+        raise BertxferError(f"squeue failed: {told.stderr.strip()}")
+    return told.stdout.split()
+
+
+def max_array_size() -> int:
+    told = subprocess.run(["scontrol", "show", "config"], capture_output=True, text=True, timeout=60, check=False)
+    for line in told.stdout.splitlines():
+        if line.startswith("MaxArraySize"):
+            return max(1, int(line.split("=")[1]))
+    return 1001
+
+
+def chunks(total: int, most: int) -> list[int]:
+    """`total` in parts of at most `most`: a cluster refuses a larger array whole."""
+    return [most] * (total // most) + ([total % most] if total % most else [])

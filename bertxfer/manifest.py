@@ -1,0 +1,90 @@
+"""A sweep on disk: its trials are frozen when it is launched, so that a later edit of conf/ changes none of them."""
+
+import dataclasses
+import hashlib
+import json
+import re
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bertxfer.config import Runtime
+from bertxfer.errors import BertxferError
+from bertxfer.files import write_json
+from bertxfer.identity import Science, Trial
+from bertxfer.store import Store
+from bertxfer.sweep import Sweep
+
+
+@dataclass(frozen=True)
+class Manifest:
+    folder: Path
+    trials: list[Trial]
+    runtime: Runtime
+
+    @property
+    def name(self) -> str:
+        return self.folder.name
+
+    @property
+    def store(self) -> Store:
+        return Store(self.folder.parent.parent)
+
+
+def freeze(sweep: Sweep) -> Manifest:
+    """Writes the sweep down. The name follows from the trials, so the same command finds the same sweep again."""
+    root = Path(sweep.runtime.output_dir).absolute()
+    ids = hashlib.sha256(" ".join(sorted(trial.id for trial in sweep.trials)).encode()).hexdigest()[:8]
+    folder = root / "sweeps" / f"{re.sub('[^A-Za-z0-9_.]+', '-', sweep.name)}-{ids}"
+    path = folder / "manifest.json"
+    if not path.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        content = {
+            "name": folder.name,
+            "command": sys.argv[1:],
+            "created": time.time(),
+            "runtime": {**dataclasses.asdict(sweep.runtime), "output_dir": str(root)},
+            "trials": [_as_dict(trial) for trial in sweep.trials],
+        }
+        write_json(path, content)
+    return read(folder)
+
+
+def read(folder: Path) -> Manifest:
+    """A frozen sweep; every trial must still hash to its id."""
+    path = folder / "manifest.json"
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        trials = [_trial(plain) for plain in content["trials"]]
+        runtime = Runtime(**content["runtime"])
+    except FileNotFoundError:
+        raise BertxferError(f"there is no sweep at {folder}") from None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise BertxferError(f"{path} cannot be read ({error}); move it away and launch the sweep again") from error
+    return Manifest(folder, trials, dataclasses.replace(runtime, output_dir=str(folder.parent.parent)))
+
+
+def find(root: Path, name: str) -> Path:
+    """The folder of the sweep called `name`, or of the only one whose name begins so."""
+    if (Path(name) / "manifest.json").is_file():
+        return Path(name).absolute()
+    names = sorted(path.parent.name for path in (root / "sweeps").glob("*/manifest.json"))
+    matches = [known for known in names if known == name] or [known for known in names if known.startswith(name)]
+    if len(matches) != 1:
+        known = ", ".join(matches or names) or "none"
+        raise BertxferError(f"{name!r} is {'no sweep' if not matches else 'more than one sweep'}; there are: {known}")
+    return (root / "sweeps" / matches[0]).absolute()
+
+
+def _as_dict(trial: Trial) -> dict[str, Any]:
+    places = {field.name: getattr(trial, field.name) for field in dataclasses.fields(trial) if field.name != "science"}
+    return {**places, "science": trial.science.as_dict()}
+
+
+def _trial(plain: dict[str, Any]) -> Trial:
+    trial = Trial(**{**plain, "science": Science.from_dict(plain["science"])})
+    if trial.science.id != trial.id:
+        raise ValueError(f"trial {trial.id} hashes to {trial.science.id}")
+    return trial

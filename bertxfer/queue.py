@@ -1,0 +1,214 @@
+"""Who runs which trial: numbered attempts on disk, each taken by creating its file, kept alive by touching it.
+
+Attempt n of a trial belongs to whoever created `attempts/<n>.json`; creating a file that must not exist is atomic on
+network file systems too. A trial is taken over by creating attempt n+1, so no lock is held and nothing is renamed.
+"""
+
+import contextlib
+import json
+import os
+import platform
+import tempfile
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bertxfer.files import write_json
+from bertxfer.store import Store
+
+
+@dataclass(frozen=True)
+class Rules:
+    """When an attempt counts as lost, and how many lost ones a trial may cost in one launch."""
+
+    stale_seconds: float = 60.0
+    max_crashes: int = 3
+
+
+@dataclass(frozen=True)
+class Attempt:
+    number: int
+    path: Path
+    owner: dict[str, Any]
+    outcome: str | None  # done, failed, released, crashed; null: running, or lost with its process
+    silent_for: float  # seconds since it was last touched
+
+    def lost(self, rules: Rules) -> bool:
+        """Its process is known to be gone, or has not been heard of for too long."""
+        return self.outcome is None and (self.silent_for > rules.stale_seconds or _is_gone(self.owner))
+
+
+@dataclass(frozen=True)
+class Situation:
+    """Where a trial stands: done, failed, running or waiting; and the number its next attempt would have."""
+
+    state: str
+    next_number: int = 1
+    latest: Attempt | None = None
+
+
+class Claim:
+    """An attempt that this process owns. A thread touches it until it is ended."""
+
+    def __init__(self, path: Path, number: int, every_seconds: float) -> None:
+        self.path, self.number = path, number
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._beat, args=(every_seconds,), daemon=True)
+        self._thread.start()
+
+    def superseded(self) -> bool:
+        """Another worker took this trial for lost, as after a long suspension, and has begun the next attempt."""
+        return self.path.with_name(f"{self.number + 1}.json").exists()
+
+    def end(self, outcome: str, **details: Any) -> None:
+        self._ended.set()
+        self._thread.join()
+        end_attempt(self.path, outcome, **details)
+
+    def _beat(self, every_seconds: float) -> None:
+        while not self._ended.wait(every_seconds):
+            with contextlib.suppress(OSError):  # a file system that is away for a moment must not end a trial
+                os.utime(self.path)
+
+
+class Queue:
+    """The attempts of the trials of a store, as one launch of a sweep sees them."""
+
+    def __init__(self, store: Store, launch: str | None, rules: Rules | None = None) -> None:
+        self.store, self.launch, self.rules = store, launch, rules or Rules()
+        self._clock_offset: float | None = None
+
+    def situation(self, trial_id: str) -> Situation:
+        if (self.store.folder(trial_id) / "result.json").exists():
+            return Situation("done")
+        attempts = self._attempts(trial_id)
+        if not attempts:
+            return Situation("waiting")
+        latest, number = attempts[-1], attempts[-1].number + 1
+        if latest.outcome is None and not latest.lost(self.rules):
+            return Situation("running", number, latest)
+        mine = [attempt for attempt in attempts if attempt.owner.get("launch") == self.launch]
+        if latest.outcome == "failed" and latest in mine:
+            return Situation("failed", number, latest)
+        crashes = sum(attempt.outcome == "crashed" or attempt.lost(self.rules) for attempt in mine)
+        if crashes >= self.rules.max_crashes or _stuck(mine):
+            return Situation("failed", number, latest)
+        return Situation("waiting", number, latest)
+
+    def claim(self, trial_id: str) -> Claim | None:
+        """The trial's next attempt, if it waits for one and nobody else was faster."""
+        situation = self.situation(trial_id)
+        if situation.state != "waiting":
+            return None
+        folder = self.store.folder(trial_id) / "attempts"
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"{situation.next_number}.json"
+        owner = {**whoami(), "launch": self.launch, "started": time.time()}
+        try:
+            with path.open("x", encoding="utf-8") as file:
+                json.dump(owner, file)
+        except FileExistsError:
+            return None
+        if (self.store.folder(trial_id) / "result.json").exists():  # ended between the look and the claim
+            path.unlink()
+            return None
+        return Claim(path, situation.next_number, self.rules.stale_seconds / 6)
+
+    def _attempts(self, trial_id: str) -> list[Attempt]:
+        folder = self.store.folder(trial_id) / "attempts"
+        try:
+            names = [path.name for path in folder.iterdir()]
+        except FileNotFoundError:
+            return []
+        numbers = sorted(int(name.removesuffix(".json")) for name in names if name.removesuffix(".json").isdecimal())
+        found = (self._read(folder / f"{number}.json", number) for number in numbers)
+        return [attempt for attempt in found if attempt is not None]
+
+    def _read(self, path: Path, number: int) -> Attempt | None:
+        try:
+            touched = path.stat().st_mtime
+            text = path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return None
+        try:
+            owner = json.loads(text)
+        except ValueError:  # just created, or cut short: its age decides
+            owner = {}
+        owner = owner if isinstance(owner, dict) else {}
+        return Attempt(number, path, owner, owner.get("outcome"), self._now() - touched)
+
+    def _now(self) -> float:
+        """Time by the clock of the file system, which may be another machine's."""
+        if self._clock_offset is None:
+            self.store.root.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=self.store.root) as probe:
+                self._clock_offset = os.fstat(probe.fileno()).st_mtime - time.time()
+        return time.time() + self._clock_offset
+
+
+def end_attempt(path: Path, outcome: str, **details: Any) -> None:
+    """Writes down how an attempt ended."""
+    try:
+        owner = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        owner = {}
+    write_json(path, {**owner, "outcome": outcome, "ended": time.time(), **details})
+
+
+def whoami() -> dict[str, Any]:
+    """This process, so that others can tell whether it still lives."""
+    pid = os.getpid()
+    return {"host": _host(), "pid": pid, "pid_started": started_at(pid), "slurm_job": slurm_job()}
+
+
+def slurm_job() -> str | None:
+    """The SLURM job, as squeue names it."""
+    if "SLURM_ARRAY_JOB_ID" in os.environ:
+        return f"{os.environ['SLURM_ARRAY_JOB_ID']}_{os.environ['SLURM_ARRAY_TASK_ID']}"
+    return os.environ.get("SLURM_JOB_ID")
+
+
+def process_lives(pid: int, started: int | None) -> bool:
+    """Whether the process of that number, if any, is still the one that started then."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return started is None or started_at(pid) == started
+
+
+def _is_gone(owner: dict[str, Any]) -> bool:
+    if owner.get("slurm_job") is not None and owner["slurm_job"] == slurm_job() and owner.get("host") != _host():
+        return True  # this very job, before it was requeued to another node
+    if owner.get("host") != _host() or not isinstance(owner.get("pid"), int):
+        return False
+    return not process_lives(owner["pid"], owner.get("pid_started"))
+
+
+def _stuck(attempts: list[Attempt]) -> bool:
+    """Three attempts in a row were given back without one step of progress: a time limit that is too short."""
+    last = [attempt.owner for attempt in attempts[-3:]]
+    return len(last) == 3 and all(a.get("outcome") == "released" and a.get("steps") == 0 for a in last)
+
+
+def _host() -> str:
+    """The machine since it was last started: process numbers mean nothing beyond that."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()[:8]
+    except OSError:
+        boot = "-"
+    return f"{platform.node()} {boot}"
+
+
+def started_at(pid: int) -> int | None:
+    """When a process was started, in the kernel's ticks: tells a reused number from the recorded process."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return None
+    fields = stat.rpartition(")")[2].split()
+    return None if fields[0] == "Z" else int(fields[19])

@@ -1,0 +1,136 @@
+"""Claims: one worker a trial, whatever happens to the others."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from bertxfer.queue import Attempt, Queue, Rules
+from bertxfer.store import Store
+
+RULES = Rules(stale_seconds=5, max_crashes=2)
+TRIAL = "0123456789abcdef"
+
+
+def queue(tmp_path: Path, launch: str = "first", rules: Rules = RULES) -> Queue:
+    return Queue(Store(tmp_path), launch, rules)
+
+
+def attempt_file(tmp_path: Path, number: int) -> Path:
+    return tmp_path / "trials" / TRIAL / "attempts" / f"{number}.json"
+
+
+def other_owner(tmp_path: Path, number: int = 1, silent_for: float = 0.0, **more: object) -> Path:
+    """An attempt of a worker on another machine."""
+    path = attempt_file(tmp_path, number)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"host": "elsewhere", "pid": 1, "launch": "first", **more}))
+    os.utime(path, (time.time() - silent_for,) * 2)
+    return path
+
+
+def test_a_claimed_trial_is_not_claimed_again(tmp_path: Path) -> None:
+    mine = queue(tmp_path).claim(TRIAL)
+    assert mine is not None
+    assert queue(tmp_path).claim(TRIAL) is None
+    assert queue(tmp_path).situation(TRIAL).state == "running"
+    mine.end("released", steps=5)
+    again = queue(tmp_path).claim(TRIAL)
+    assert again is not None and again.number == 2
+    again.end("done")
+
+
+def test_many_at_once_and_one_wins(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(16) as pool:
+        claims = list(pool.map(lambda _: queue(tmp_path).claim(TRIAL), range(64)))
+    winners = [claim for claim in claims if claim is not None]
+    assert len(winners) == 1
+    winners[0].end("done")
+
+
+def test_a_claim_is_kept_alive(tmp_path: Path) -> None:
+    claim = queue(tmp_path, rules=Rules(stale_seconds=0.6)).claim(TRIAL)
+    assert claim is not None
+    time.sleep(1.5)
+    assert queue(tmp_path, rules=Rules(stale_seconds=0.6)).situation(TRIAL).state == "running"
+    claim.end("done")
+
+
+def test_a_silent_worker_loses_its_trial_and_can_tell(tmp_path: Path) -> None:
+    other_owner(tmp_path, silent_for=4)
+    assert queue(tmp_path).claim(TRIAL) is None
+    other_owner(tmp_path, silent_for=6)
+    claim = queue(tmp_path).claim(TRIAL)
+    assert claim is not None and claim.number == 2
+    assert not claim.superseded()
+    other_owner(tmp_path, number=3)
+    assert claim.superseded()
+    claim.end("released")
+
+
+def test_a_dead_process_of_this_machine_is_noticed_at_once(tmp_path: Path) -> None:
+    code = (
+        "import sys; from bertxfer.queue import Queue, Rules; from bertxfer.store import Store\n"
+        f"Queue(Store(sys.argv[1]), 'first', Rules(1000)).claim('{TRIAL}'); import os; os._exit(9)"
+    )
+    subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False)
+    assert attempt_file(tmp_path, 1).exists()
+    patient = queue(tmp_path, rules=Rules(stale_seconds=1000))
+    assert patient.situation(TRIAL).state == "waiting"
+
+
+def test_crashes_are_counted_within_a_launch(tmp_path: Path) -> None:
+    other_owner(tmp_path, 1, outcome="crashed")
+    assert queue(tmp_path).situation(TRIAL).state == "waiting"
+    other_owner(tmp_path, 2, silent_for=100)  # lost without a word
+    assert queue(tmp_path).situation(TRIAL).state == "failed"
+    assert queue(tmp_path, "second").situation(TRIAL).state == "waiting"
+
+
+def test_a_failed_trial_is_tried_again_only_by_another_launch(tmp_path: Path) -> None:
+    other_owner(tmp_path, outcome="failed")
+    assert queue(tmp_path).situation(TRIAL).state == "failed"
+    assert queue(tmp_path, "second").situation(TRIAL).state == "waiting"
+
+
+def test_preemptions_without_progress_end_somewhere_and_with_progress_never(tmp_path: Path) -> None:
+    for number in range(1, 9):
+        other_owner(tmp_path, number, outcome="released", steps=1)
+        assert queue(tmp_path).situation(TRIAL).state == "waiting"
+    for number in (9, 10, 11):
+        other_owner(tmp_path, number, outcome="released", steps=0)
+    assert queue(tmp_path).situation(TRIAL).state == "failed"
+
+
+def test_a_done_trial_is_never_claimed(tmp_path: Path) -> None:
+    (tmp_path / "trials" / TRIAL).mkdir(parents=True)
+    (tmp_path / "trials" / TRIAL / "result.json").write_text("{}")
+    assert queue(tmp_path).claim(TRIAL) is None
+    assert queue(tmp_path).situation(TRIAL).state == "done"
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", "null", '{"pid": "x"}'])
+def test_a_damaged_claim_is_judged_by_its_age(tmp_path: Path, content: str) -> None:
+    path = other_owner(tmp_path)
+    path.write_text(content)
+    assert queue(tmp_path).situation(TRIAL).state == "running"
+    os.utime(path, (time.time() - 60,) * 2)
+    claim = queue(tmp_path).claim(TRIAL)
+    assert claim is not None
+    claim.end("done")
+
+
+def test_a_requeued_slurm_job_takes_over_its_own_trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other_owner(tmp_path, slurm_job="77_3")
+    assert queue(tmp_path).claim(TRIAL) is None
+    monkeypatch.setenv("SLURM_ARRAY_JOB_ID", "77")
+    monkeypatch.setenv("SLURM_ARRAY_TASK_ID", "3")
+    claim = queue(tmp_path).claim(TRIAL)
+    assert claim is not None
+    claim.end("done")
+    assert Attempt(1, tmp_path, {}, None, 6.0).lost(RULES)
