@@ -38,11 +38,3 @@ class Checkpoints:
 
 def _digest_name(path: Path) -> str:
     return f"{digest(path)}.pt"
-
-
-def _digest(path: Path) -> str:
-    content = hashlib.sha256()
-    with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            content.update(block)
-    return content.hexdigest()[:32]
