@@ -36,9 +36,7 @@ def batch(*rows: list[int]) -> dict[str, torch.Tensor]:
     }
 
 
-@pytest.mark.parametrize(
-    ("kind", "shape"), [("classification", (2, 2)), ("regression", (2, 1)), ("span", (2, 6, 2))]
-)
+@pytest.mark.parametrize(("kind", "shape"), [("classification", (2, 2)), ("regression", (2, 1)), ("span", (2, 6, 2))])
 @pytest.mark.parametrize("pooling", ["cls", "mean"])
 def test_outputs_do_not_depend_on_padding(kind: str, shape: tuple[int, ...], pooling: str, tiny_model: Path) -> None:
     model = model_of(kind, tiny_model, f"model.pooling={pooling}").eval()

@@ -9,7 +9,7 @@ from bertxfer.errors import DataError
 from bertxfer.identity import TaskScience
 from bertxfer.tasks.rows import Answers, Record, Rows
 
-Question = tuple[str, str, str, str, list[dict[str, Any]]]  # place, id, question, passage, answers
+Question = tuple[str, str, str, str, list[tuple[str, int]]]  # place, id, question, passage, answers with their starts
 
 
 def read_json(path: Path) -> Rows:
@@ -33,11 +33,12 @@ def _questions(path: Path, whole: Any) -> Iterator[Question]:
                 for k, question in enumerate(paragraph["qas"]):
                     place = f"{path}, data[{i}].paragraphs[{j}].qas[{k}]"
                     unanswerable = question.get("is_impossible", False)
-                    answers = [] if unanswerable else question["answers"]
+                    given = [] if unanswerable else question["answers"]
+                    answers = [(answer["text"], int(answer["answer_start"])) for answer in given]
                     if not answers and not unanswerable:
                         raise DataError(place, "the question has no answers and is not marked is_impossible")
                     yield place, question["id"], question["question"], paragraph["context"], answers
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise DataError(
             place, f"what comes next is not as SQuAD's JSON has it ({type(error).__name__}: {error})"
         ) from error
@@ -50,8 +51,7 @@ def _hub_questions(task: TaskScience, records: Iterable[Record]) -> Iterator[Que
                 raise DataError(place, f"there is nothing in the column {column!r}, which task={task.name} needs")
         try:
             given = cells[task.label]
-            pairs = zip(given["text"], given["answer_start"], strict=True)
-            answers = [{"text": text, "answer_start": start} for text, start in pairs]
+            answers = list(zip(given["text"], given["answer_start"], strict=True))
         except (KeyError, TypeError, ValueError) as error:
             raise DataError(place, f"the column {task.label!r} is no dict of text and answer_start lists") from error
         question, passage = (cells[column] for column in task.text)
@@ -68,12 +68,11 @@ def _rows(questions: Iterable[Question], file: str) -> Rows:
         if name in seen:
             raise DataError(place, f"the id {name} is there twice")
         seen.add(name)
-        for answer in answers:
-            text, start = answer["text"], answer["answer_start"]
+        for text, start in answers:
             if not text or passage[start : start + len(text)] != text:
                 raise DataError(place, f"the answer {text!r} does not stand at character {start} of its passage")
         rows.texts.append((question, passage))
-        rows.labels.append(Answers(name, tuple(a["text"] for a in answers), tuple(a["answer_start"] for a in answers)))
+        rows.labels.append(Answers(name, tuple(text for text, _ in answers), tuple(start for _, start in answers)))
     if not rows.texts:
         raise DataError(file, "there is no question in it")
     return rows
