@@ -32,6 +32,8 @@ class Pretrained:
 
 def find(model: Model) -> Pretrained:
     """The model that the config names. A folder is known by its content, so that changed weights are a new model."""
+    if not model.name:
+        raise ConfigError("model.name", "has no value; give a hub name or a folder")
     folder = _EMBEDDED[model.name]() if model.name in _EMBEDDED else Path(model.name).expanduser()
     if folder.is_dir():
         if not (folder / "config.json").is_file():

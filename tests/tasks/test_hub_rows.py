@@ -145,6 +145,6 @@ def test_a_hub_that_answers_is_quoted(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         monkeypatch.setenv("HF_HUB_OFFLINE", "0")
         monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{server.getsockname()[1]}")
-        with pytest.raises(ConfigError, match=r"which answered OSError \(no such thing\); give y as z"):
-            with hub.asked_for("x", "it", "y", "z"):
-                raise OSError("no such thing\nand more lines")
+        answered = pytest.raises(ConfigError, match=r"which answered OSError \(no such thing\); give y as z")
+        with answered, hub.asked_for("x", "it", "y", "z"):
+            raise OSError("no such thing\nand more lines")
