@@ -141,7 +141,7 @@ def test_mnli_in_its_official_layout(task: str, size: int, small_model: Path, tm
 def test_minilm_fits_32_questions(tmp_path: Path) -> None:
     """Head, windows, spans and scoring fit together: what was trained on is answered, or rightly not."""
     whole = json.loads((DATA / "squad2" / "train-v2.0.json").read_text())
-    paragraphs = [p for article in whole["data"] for p in article["paragraphs"] if 150 < len(p["context"]) < 350]
+    paragraphs = [p for article in whole["data"] for p in article["paragraphs"] if 150 < len(p["context"]) < 300]
     chosen, left = [], {False: 20, True: 12}
     for paragraph in paragraphs:
         kept = []
@@ -160,14 +160,16 @@ def test_minilm_fits_32_questions(tmp_path: Path) -> None:
         "model=minilm",
         "task=squad2",
         f"data.root={tmp_path}",
-        "data.max_length=64",
-        "data.stride=12",
+        "data.max_length=72",
+        "data.stride=16",
         "task.span.question_length=24",
-        "training.epochs=15",
+        "training.epochs=12",
         "training.batch_size=8",
+        "training.warmup=0.1",
         "optimizer.lr=5e-4",
+        "model.dropout=0",
     )
     assert (result["n_train"], result["n_dev"]) == (32, 32)
-    assert result["steps"] > 15 * 32 / 8  # more windows than questions
+    assert result["steps"] > 12 * 32 / 8  # more windows than questions
     assert result["metrics"]["exact_match"] > 0.8
     assert result["metrics"]["exact_match_answerable"] > 0.6
