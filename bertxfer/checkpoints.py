@@ -1,13 +1,12 @@
 """Checkpoints: the newest whole one of a trial, known to be whole by a digest in its name."""
 
-import hashlib
 import time
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from bertxfer.files import write_whole
+from bertxfer.files import digest, write_whole
 
 
 class Checkpoints:
@@ -31,19 +30,11 @@ class Checkpoints:
     def load(self) -> dict[str, Any] | None:
         """The state to go on from. A checkpoint that was cut or altered is as good as none."""
         for path in sorted(self.folder.glob("[!.]*.pt"), key=lambda p: p.stat().st_mtime_ns, reverse=True):
-            if _digest(path) == path.stem:
+            if digest(path) == path.stem:
                 state: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
                 return state
         return None
 
 
 def _digest_name(path: Path) -> str:
-    return f"{_digest(path)}.pt"
-
-
-def _digest(path: Path) -> str:
-    content = hashlib.sha256()
-    with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            content.update(block)
-    return content.hexdigest()[:32]
+    return f"{digest(path)}.pt"

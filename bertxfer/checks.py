@@ -2,10 +2,25 @@
 
 from typing import Any
 
-from bertxfer.config import Config
+from bertxfer.config import Config, Task
 from bertxfer.errors import ConfigError
 
+# The names of the metrics that fit what a task predicts; metrics.py computes them.
+METRICS = {
+    "classification": ("accuracy", "f1", "macro_f1", "matthews_correlation", "mean_accuracy_f1"),
+    "regression": ("pearson", "spearman", "mean_pearson_spearman", "mse"),
+    "span": (
+        "exact_match",
+        "f1",
+        "exact_match_answerable",
+        "f1_answerable",
+        "exact_match_unanswerable",
+        "f1_unanswerable",
+    ),
+}
 _CHOICES = {
+    "task.kind": tuple(METRICS),
+    "task.source": ("rows", "mini"),
     "model.pooling": ("cls", "mean"),
     "optimizer.name": ("adam", "adamw"),
     "training.schedule": ("linear", "cosine", "constant"),
@@ -19,6 +34,10 @@ _RANGES: dict[str, tuple[float, float | None, bool]] = {
     "model.dropout": (0, 1, True),
     "data.fraction": (0, 1, False),
     "data.max_length": (3, None, True),
+    "data.stride": (0, None, True),
+    "task.span.question_length": (1, None, True),
+    "task.span.answer_length": (1, None, True),
+    "task.span.n_best": (1, None, True),
     "optimizer.lr": (0, None, False),
     "optimizer.beta1": (0, 1, True),
     "optimizer.beta2": (0, 1, True),
@@ -50,12 +69,28 @@ def check(config: Config) -> None:
             raise ConfigError(key, f"{value} is out of range; it must be {bound}")
     if (config.training.stop is None) != (config.training.patience is None):
         raise ConfigError("training.patience", "goes with training.stop; give both or neither")
-    if config.task.headline not in config.task.metrics:
-        raise ConfigError(
-            "task.headline",
-            f"{config.task.headline!r} is not one of task.metrics {list(config.task.metrics)}",
-        )
+    _check_task(config.task)
     _check_sample(config)
+
+
+def _check_task(task: Task) -> None:
+    known = METRICS[task.kind]
+    for metric in task.metrics:
+        if metric not in known:
+            raise ConfigError("task.metrics", f"{metric!r} is no metric of {task.kind}; choose from {', '.join(known)}")
+    if task.headline not in task.metrics:
+        raise ConfigError("task.headline", f"{task.headline!r} is not one of task.metrics {list(task.metrics)}")
+    columns = (2,) if task.kind == "span" else (1, 2)
+    if len(task.text) not in columns:
+        wanted = "a question and a passage" if task.kind == "span" else "one or two columns"
+        raise ConfigError("task.text", f"is {list(task.text)}; a task of kind {task.kind} has {wanted}")
+    if task.kind == "classification":
+        if len(set(task.labels)) < max(2, len(task.labels)):
+            raise ConfigError("task.labels", f"{list(task.labels)} are not two or more different names of classes")
+        if len(task.labels) != 2 and {"f1", "mean_accuracy_f1"} & set(task.metrics):
+            raise ConfigError("task.metrics", "f1 is of the second of two classes; with more, macro_f1 is meant")
+    elif task.labels:
+        raise ConfigError("task.labels", f"a task of kind {task.kind} has no classes")
 
 
 def _check_sample(config: Config) -> None:
@@ -71,5 +106,7 @@ def _check_sample(config: Config) -> None:
 
 
 def _value(config: Config, key: str) -> Any:
-    group, name = key.split(".")
-    return getattr(getattr(config, group), name)
+    value: Any = config
+    for name in key.split("."):
+        value = getattr(value, name)
+    return value

@@ -18,7 +18,7 @@ def conf_dir() -> Path:
 
 @dataclass
 class Model:
-    name: str = MISSING  # a hub name, a folder, or "mini"
+    name: str = MISSING  # a hub name, a folder, "mini", or "minilm" (from the extra of that name)
     revision: str | None = None  # the hub commit; a folder is identified by its content instead
     # The shape, so that a config can be checked where the model is not; null: read from its config.json.
     family: str | None = None  # bert, roberta, electra, distilbert
@@ -31,16 +31,55 @@ class Model:
 
 
 @dataclass
+class Files:
+    """A task's rows in files: TSV (without quoting), CSV, JSONL, Parquet, or SQuAD's JSON."""
+
+    folders: list[str] = field(default_factory=lambda: ["."])  # where they may be within data.root
+    train: str | None = None
+    dev: str | None = None
+    header: list[str] = field(default_factory=list)  # names of the columns of a file that does not name them
+    columns: dict[str, str] = field(
+        default_factory=dict
+    )  # what the files call a column, where it is not the task's name
+
+
+@dataclass
+class Hub:
+    """A task's rows on the Hugging Face hub, or in a folder laid out as the hub's repository is."""
+
+    path: str | None = None
+    config: str | None = None
+    revision: str | None = None
+    train: str = "train"
+    dev: str = "validation"
+
+
+@dataclass
+class Span:
+    """How answers are looked for in a passage."""
+
+    question_length: int = 64  # tokens; a longer question is cut
+    answer_length: int = 30  # tokens; a longer answer is not considered
+    n_best: int = 20  # starts and ends that are combined
+    null_threshold: float = 0.0  # no answer is given where the null score is more than this above the best answer's
+
+
+@dataclass
 class Task:
     name: str = MISSING
-    source: str = MISSING  # who has the rows
+    kind: str = "classification"  # classification, regression, span: what is predicted, so head, loss and metrics
+    source: str = "rows"  # rows: of files or of the hub, as below; mini: the generated language
     text: list[str] = MISSING  # one or two columns
     label: str = "label"
-    labels: list[str] = MISSING  # names of the classes, in the order of their numbers
+    labels: list[str] = field(default_factory=list)  # names of the classes, in the order of their numbers
     metrics: list[str] = MISSING
     headline: str = MISSING  # the metric that is a trial's score
     train_size: int | None = None  # rows, where it is known beforehand
     default_n: int | None = None  # data.n when neither n nor fraction is given; null: all rows
+    skip_broken: bool = False  # leave out rows with too few cells or an empty text, instead of refusing the file
+    files: Files = field(default_factory=Files)
+    hub: Hub = field(default_factory=Hub)
+    span: Span = field(default_factory=Span)
 
 
 @dataclass
@@ -56,7 +95,9 @@ class Init:
 class Data:
     n: Any = None  # rows of the training set drawn at random; "all" for all of them
     fraction: float | None = None
-    max_length: int | None = None  # in tokens; null: 128, or what the model takes if that is less
+    max_length: int | None = None  # in tokens; null: 128 (span tasks: 384), or what the model takes if that is less
+    stride: int | None = None  # tokens that neighbouring windows of a passage share; null: a third of max_length
+    root: str | None = "${oc.env:BERTXFER_DATA,null}"  # a folder of data sets; null: the hub
 
 
 @dataclass

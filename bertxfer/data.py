@@ -2,27 +2,41 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import torch
 from torch import Tensor
 
-from bertxfer import seeds
+from bertxfer import seeds, tokens
 from bertxfer.errors import ConfigError
 from bertxfer.identity import Science
-from bertxfer.tasks import Rows, Source
+from bertxfer.tasks import Answers, Rows, Source
+from bertxfer.tokens import Tokenizing
 
 Batch = dict[str, Tensor]
 
 
 @dataclass(frozen=True)
+class Windows:
+    """Which row each window is of, and the characters of its passage that each token stands for (-1: none)."""
+
+    row: list[int]
+    starts: list[list[int]]
+    ends: list[list[int]]
+
+
+@dataclass(frozen=True)
 class Dataset:
-    """Tokenized rows. `indices` are their places in the split that they come from."""
+    """What a model is fed with. `indices` are the places of the rows in the split that they come from."""
 
     indices: list[int]
     columns: dict[str, list[list[int]]]  # what the tokenizer gives: input_ids, token_type_ids, attention_mask
-    labels: list[int]
+    labels: list[Any]  # one per input: a class, a score, or the first and last token of an answer
     padding: dict[str, int]
+    rows: Rows | None = None
+    windows: Windows | None = None  # where a row may be several inputs
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -31,7 +45,7 @@ class Dataset:
         return [len(ids) for ids in self.columns["input_ids"]]
 
     def batch(self, places: Sequence[int], device: torch.device) -> tuple[Batch, Tensor]:
-        """These rows, padded to the longest of them, and their labels."""
+        """These inputs, padded to the longest of them, and their labels."""
         longest = max(len(self.columns["input_ids"][i]) for i in places)
         batch = {
             name: torch.tensor([rows[i] + [self.padding[name]] * (longest - len(rows[i])) for i in places])
@@ -41,14 +55,15 @@ class Dataset:
         return {k: v.to(device, non_blocking=True) for k, v in batch.items()}, labels.to(device, non_blocking=True)
 
 
-def load(science: Science, source: Source, tokenizer: Any) -> tuple[Dataset, Dataset]:
-    """The training subsample and the whole dev set."""
+def load(science: Science, source: Source, tokenizer: Any, cache: Path) -> tuple[Dataset, Dataset]:
+    """The training subsample and the whole dev set. Tokens of what is stored are kept in `cache`."""
+    span, data = science.task.span, science.data
+    how = Tokenizing(
+        tokenizer, science.model.family, data.max_length, data.stride, span.question_length if span else None
+    )
     chosen = subsample(science, source.size("train"))
     everything = list(range(source.size("dev")))
-    return (
-        _tokenized(chosen, source.rows("train", chosen), science.data.max_length, tokenizer),
-        _tokenized(everything, source.rows("dev", everything), science.data.max_length, tokenizer),
-    )
+    return _dataset(source, "train", chosen, how, cache), _dataset(source, "dev", everything, how, cache)
 
 
 def subsample(science: Science, size: int) -> list[int]:
@@ -71,17 +86,44 @@ def epoch_order(size: int, seed: int, epoch: int) -> list[int]:
     return seeds.permutation(size, seed, "order", epoch)
 
 
-def _tokenized(indices: list[int], rows: Rows, max_length: int, tokenizer: Any) -> Dataset:
-    pair = len(rows.texts[0]) == 2
-    columns = tokenizer(
-        [texts[0] for texts in rows.texts],
-        [texts[1] for texts in rows.texts] if pair else None,
-        truncation=True,
-        max_length=max_length,
-    )
-    padding = {
-        "input_ids": tokenizer.pad_token_id,
-        "token_type_ids": tokenizer.pad_token_type_id,
-        "attention_mask": 0,
-    }
-    return Dataset(indices, {name: columns[name] for name in columns if name in padding}, rows.labels, padding)
+def _dataset(source: Source, split: str, indices: list[int], how: Tokenizing, cache: Path) -> Dataset:
+    rows = source.rows(split, indices)
+    if not source.stored:
+        return Dataset(indices, how(rows.texts), rows.labels, how.padding, rows)
+    everything = source.rows(split, range(source.size(split)))
+    table = tokens.tokenized(everything.texts, how, cache)
+    if how.stride is None:
+        return Dataset(indices, _lists(table, indices), rows.labels, how.padding, rows)
+    return _windowed(indices, table, rows, how)
+
+
+def _windowed(indices: list[int], table: "pa.Table", rows: Rows, how: Tokenizing) -> Dataset:
+    places: dict[int, list[int]] = {}
+    for place, (row,) in enumerate(table["row"].to_pylist()):
+        places.setdefault(row, []).append(place)
+    chosen = [place for index in indices for place in places[index]]
+    columns = _lists(table, chosen)
+    own_row = [i for i, index in enumerate(indices) for _ in places[index]]
+    windows = Windows(own_row, columns.pop("starts"), columns.pop("ends"))
+    columns.pop("row")
+    labels = [
+        answer_tokens(rows.labels[row], starts, ends)
+        for row, starts, ends in zip(own_row, windows.starts, windows.ends, strict=True)
+    ]
+    return Dataset(indices, columns, labels, how.padding, rows, windows)
+
+
+def answer_tokens(answers: Answers, starts: list[int], ends: list[int]) -> tuple[int, int]:
+    """The first and last token of the first answer; [CLS] twice where this window does not have it whole."""
+    if not answers.texts:
+        return 0, 0
+    begin, end = answers.starts[0], answers.starts[0] + len(answers.texts[0])
+    inside = [i for i, (s, e) in enumerate(zip(starts, ends, strict=True)) if s >= 0 and s < end and e > begin]
+    if not inside or starts[inside[0]] > begin or ends[inside[-1]] < end:
+        return 0, 0
+    return inside[0], inside[-1]
+
+
+def _lists(table: "pa.Table", places: list[int]) -> dict[str, list[list[int]]]:
+    chosen = table.take(pa.array(places))
+    return {name: chosen[name].to_pylist() for name in chosen.column_names}

@@ -17,6 +17,13 @@ class ConfigError(BertxferError):
         self.key = key
 
 
+class DataError(BertxferError):
+    """A data set that cannot be used, with the file and where in it."""
+
+    def __init__(self, place: object, message: str) -> None:
+        super().__init__(f"{place}: {message}")
+
+
 class Interrupted(Exception):
     """A trial was told to stop and has saved a checkpoint: `at` which step, and how many `steps` it took itself."""
 

@@ -1,37 +1,84 @@
-"""Dev set evaluation: logits in the order of the dev set, whatever order they were computed in."""
+"""Dev set evaluation: predictions in the order of the dev set, whatever order they were computed in."""
 
+from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
-from bertxfer import devices, metrics
+from bertxfer import answers, devices, metrics
 from bertxfer.data import Dataset
 from bertxfer.identity import TaskScience
 
-# Fixed, because the rows that share a batch decide the padding and so the last bits of a logit.
-BATCH = 64
+# Fixed, because the rows that share a batch decide the padding and so the last bits of a logit. Tokens are
+# counted with padding: 21 windows of 384 are as many as 64 sentences of 128.
+BATCH, BATCH_TOKENS = 64, 64 * 128
 
 
-def logits_of(model: nn.Module, dev: Dataset, device: torch.device, precision: str) -> Tensor:
-    """One row of logits per dev example. Rows of like length share a batch, so that little of it is padding."""
-    lengths = dev.lengths()
-    order = sorted(range(len(dev)), key=lambda place: (lengths[place], place))
-    parts = []
+def outputs_of(model: nn.Module, dev: Dataset, device: torch.device, precision: str) -> list[Tensor]:
+    """What the model says of each input. Inputs of like length share a batch, so that little of it is padding."""
+    outputs: dict[int, Tensor] = {}
     model.eval()
     with torch.inference_mode(), devices.autocast(device, precision):
-        for start in range(0, len(order), BATCH):
-            batch, _ = dev.batch(order[start : start + BATCH], device)
-            parts.append(model(batch).float())
-    sorted_logits = torch.cat(parts).cpu()
-    logits = torch.empty_like(sorted_logits)
-    logits[torch.tensor(order)] = sorted_logits
-    return logits
+        for places in _batches(dev.lengths()):
+            batch, _ = dev.batch(places, device)
+            outputs |= zip(places, model(batch).float().cpu(), strict=True)
+    return [outputs[place] for place in range(len(dev))]
 
 
 def evaluate(model: nn.Module, dev: Dataset, task: TaskScience, device: torch.device, precision: str) -> dict[str, Any]:
-    """Scores and logits, as plain data and a tensor that a checkpoint can hold."""
-    logits = logits_of(model, dev, device, precision)
-    scores = metrics.score(task.metrics, dev.labels, logits.numpy().astype(np.float64))
-    return {"score": scores[task.headline], "metrics": scores, "logits": logits}
+    """Scores and the columns of the predictions, as plain data and tensors that a checkpoint can hold."""
+    outputs = outputs_of(model, dev, device, precision)
+    kind = {"classification": _classes, "regression": _scores, "span": _answers}[task.kind]
+    predictions, references, columns = kind(dev, outputs, task)
+    scores = metrics.score(task.kind, task.metrics, references, predictions)
+    columns = {"index": dev.indices, **columns}
+    return {"score": scores[task.headline], "metrics": scores, "predictions": columns}
+
+
+Predicted = tuple[list[Any], list[Any], dict[str, Any]]  # predictions, references, columns
+
+
+def _classes(dev: Dataset, outputs: list[Tensor], task: TaskScience) -> Predicted:
+    logits = torch.stack(outputs)
+    predictions = logits.argmax(1).tolist()
+    columns = {f"logit_{i}": logits[:, i].contiguous() for i in range(logits.shape[1])}
+    return predictions, dev.labels, {"label": dev.labels, "prediction": predictions, **columns}
+
+
+def _scores(dev: Dataset, outputs: list[Tensor], task: TaskScience) -> Predicted:
+    predictions = torch.cat(outputs).double().tolist()
+    return predictions, dev.labels, {"label": dev.labels, "prediction": predictions}
+
+
+def _answers(dev: Dataset, outputs: list[Tensor], task: TaskScience) -> Predicted:
+    assert dev.windows is not None and dev.rows is not None and task.span is not None
+    own: list[list[tuple[Any, list[int], list[int]]]] = [[] for _ in dev.indices]
+    for i, row in enumerate(dev.windows.row):
+        starts, ends = dev.windows.starts[i], dev.windows.ends[i]
+        own[row].append((outputs[i][: len(starts)].numpy(), starts, ends))
+    chosen = [answers.choose(texts[1], own[row], task.span) for row, texts in enumerate(dev.rows.texts)]
+    predictions, golds = [choice.text for choice in chosen], [list(label.texts) for label in dev.rows.labels]
+    both = list(zip(predictions, golds, strict=True))
+    columns = {
+        "id": [label.id for label in dev.rows.labels],
+        "label": golds,
+        "prediction": predictions,
+        "best_answer": [choice.best for choice in chosen],
+        "best_score": [choice.score for choice in chosen],
+        "null_score": [choice.null_score for choice in chosen],
+        "exact_match": [answers.exact_match(text, gold) for text, gold in both],
+        "f1": [answers.f1(text, gold) for text, gold in both],
+    }
+    return predictions, golds, columns
+
+
+def _batches(lengths: list[int]) -> Iterator[list[int]]:
+    order = sorted(range(len(lengths)), key=lambda place: (lengths[place], place))
+    start = 0
+    while start < len(order):
+        size = BATCH
+        while size > 1 and size * lengths[order[min(start + size, len(order)) - 1]] > BATCH_TOKENS:
+            size -= 1
+        yield order[start : start + size]
+        start += size

@@ -1,16 +1,18 @@
-"""Writing that a crash cannot leave half done: to a temporary name, synced, then renamed."""
+"""Writing that a crash cannot leave half done, and telling files by their content."""
 
 import contextlib
+import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 
 def write_whole(path: Path, write: Callable[[Path], object], name: Callable[[Path], str] | None = None) -> Path:
-    """`write` fills a temporary file beside `path`, which then takes its place in one step.
+    """`write` fills a temporary file beside `path`, which is synced and then takes its place in one step.
 
     `name` may choose another last name when the content is known; the path it got is returned.
     """
@@ -37,6 +39,29 @@ def write_text(path: Path, text: str) -> None:
 
 def write_json(path: Path, value: Any) -> None:
     write_text(path, json.dumps(value, indent=2, allow_nan=False) + "\n")
+
+
+def digest(path: Path) -> str:
+    """The content of one file, in 32 hex digits."""
+    content = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            content.update(block)
+    return content.hexdigest()[:32]
+
+
+def version(paths: Iterable[Path], names: Callable[[Path], str] = lambda path: path.name) -> str:
+    """The content of some files and their names. Read again only if a size or a time has changed."""
+    stamps = tuple((names(path), str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in sorted(paths))
+    return _version(stamps)
+
+
+@lru_cache(maxsize=64)
+def _version(stamps: tuple[tuple[str, str, int, int], ...]) -> str:
+    whole = hashlib.sha256()
+    for name, path, _, _ in stamps:
+        whole.update(f"{name} {digest(Path(path))}\n".encode())
+    return whole.hexdigest()[:16]
 
 
 def _sync(path: Path) -> None:

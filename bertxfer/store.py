@@ -22,6 +22,11 @@ class Store:
     def folder(self, trial_id: str) -> Path:
         return self.root / "trials" / trial_id
 
+    @property
+    def tokens(self) -> Path:
+        """Tokenized data, shared by all trials."""
+        return self.root / "artifacts" / "tokens"
+
     def checkpoint(self, trial_id: str) -> Path:
         return self.folder(trial_id) / "checkpoint"
 

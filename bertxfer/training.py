@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from bertxfer import devices, seeds
+from bertxfer import devices, heads, seeds
 from bertxfer.config import Optimizer, Training
 from bertxfer.data import Dataset, epoch_order
 from bertxfer.errors import TrialError
@@ -102,6 +102,7 @@ def lr_factor(step: int, total: int, training: Training) -> float:
 def fit(
     state: State,
     train: Dataset,
+    kind: str,
     training: Training,
     order_seed: int,
     evaluate: Callable[[], dict[str, Any]],
@@ -116,14 +117,14 @@ def fit(
         for rows in list(_chunks(order, training.batch_size * training.accumulate))[
             record.step - record.epoch * per_epoch :
         ]:
-            _step(state, train, rows, training, total=total_steps(len(train), training))
+            _step(state, train, rows, kind, training, total=total_steps(len(train), training))
             if record.step % per_epoch:  # an epoch's last step is saved together with its evaluation
                 after_step()
         _end_epoch(state, training, evaluate(), per_epoch)
         after_step()
 
 
-def _step(state: State, train: Dataset, rows: list[int], training: Training, total: int) -> None:
+def _step(state: State, train: Dataset, rows: list[int], kind: str, training: Training, total: int) -> None:
     """One optimizer step. Its loss is the mean over all rows, however many batches they are spread over."""
     factor = lr_factor(state.record.step, total, training)
     for group in state.optimizer.param_groups:
@@ -133,7 +134,7 @@ def _step(state: State, train: Dataset, rows: list[int], training: Training, tot
     for batch_rows in _chunks(rows, training.batch_size):
         batch, labels = train.batch(batch_rows, state.device)
         with devices.autocast(state.device, training.precision):
-            loss = nn.functional.cross_entropy(state.model(batch), labels) * (len(batch_rows) / len(rows))
+            loss = heads.loss(kind, state.model(batch), labels) * (len(batch_rows) / len(rows))
         loss.backward()
         whole += loss.detach()
     if training.clip is not None:

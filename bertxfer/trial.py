@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from bertxfer import (
     architectures,
@@ -18,6 +18,7 @@ from bertxfer import (
     encoders,
     environment,
     evaluation,
+    heads,
     schemes,
     training,
     treatment,
@@ -42,13 +43,15 @@ def run(trial: Trial, store: Store, runtime: Runtime, stop: Callable[[], bool]) 
     devices.prepare(device, runtime.threads, science.training.precision)
 
     with timings("load"):
+        source = source_of(science.task, trial.data_at)
+        tokenizer = encoders.tokenizer(trial.model_at, science.model.version)
+        train, dev = data.load(science, source, tokenizer, store.tokens)
         encoder = encoders.load(trial.model_at, science.model)
-        train, dev = data.load(science, source_of(science.task), encoders.tokenizer(trial.model_at))
 
     with timings("treat"):
         family = architectures.family_of(science.model.family)
         redrawn = treatment.apply(science.treatment, encoder, family, science.model.heads, science.seeds.get("redraw"))
-        model = encoders.Classifier(encoder, science.model, len(science.task.labels), science.seeds["head"]).to(device)
+        model = heads.Model(encoder, science).to(device)
 
     if stop():
         raise Interrupted(at=0, steps=0)
@@ -76,11 +79,13 @@ def run(trial: Trial, store: Store, runtime: Runtime, stop: Callable[[], bool]) 
                 if checkpoints.due():
                     checkpoints.save(state.state_dict())
 
-            training.fit(state, train, science.training, science.seeds["order"], evaluate, after_step)
+            training.fit(
+                state, train, science.task.kind, science.training, science.seeds["order"], evaluate, after_step
+            )
 
     counted = state.record.best if science.training.report == "best" else state.record.last
     assert counted is not None
-    _write_predictions(trial, store, dev, counted["logits"])
+    _write_predictions(trial, store, counted["predictions"])
     _write_history(trial, store, state)
     result = {
         "id": trial.id,
@@ -91,8 +96,9 @@ def run(trial: Trial, store: Store, runtime: Runtime, stop: Callable[[], bool]) 
         "treatment": science.as_dict()["treatment"],
         "treatment_text": schemes.describe(science.treatment),
         "seed": science.seeds["order"],
-        "n_train": len(train),
-        "n_dev": len(dev),
+        "n_train": len(train.indices),
+        "n_dev": len(dev.indices),
+        "data_digest": _data_digest(train, dev),
         "steps": state.record.step,
         "epochs": state.record.epoch,
         "resumed_at_step": None if saved is None else saved["record"]["step"],
@@ -117,17 +123,11 @@ class Timings:
         self.seconds[name] = round(self.seconds.get(name, 0.0) + time.perf_counter() - start, 3)
 
 
-def _write_predictions(trial: Trial, store: Store, dev: Dataset, logits: Tensor) -> None:
+def _write_predictions(trial: Trial, store: Store, columns: dict[str, Any]) -> None:
     import pyarrow as pa
     from pyarrow import parquet
 
-    columns: dict[str, Any] = {
-        "index": dev.indices,
-        "label": dev.labels,
-        "prediction": logits.argmax(1).tolist(),
-    }
-    columns |= {f"logit_{i}": logits[:, i].numpy() for i in range(logits.shape[1])}
-    table = pa.table(columns)
+    table = pa.table({k: v.numpy() if isinstance(v, torch.Tensor) else v for k, v in columns.items()})
     write_whole(store.folder(trial.id) / "predictions.parquet", lambda path: parquet.write_table(table, path))
 
 
@@ -139,6 +139,12 @@ def _write_history(trial: Trial, store: Store, state: State) -> None:
 def _number(value: float) -> float | None:
     """JSON has no nan: a score that is not defined is null."""
     return None if math.isnan(value) else value
+
+
+def _data_digest(train: Dataset, dev: Dataset) -> str:
+    """Says in one word whether two trials saw the same rows."""
+    assert train.rows is not None and dev.rows is not None
+    return hashlib.sha256(f"{train.rows.digest()} {dev.rows.digest()}".encode()).hexdigest()[:16]
 
 
 def _weights_digest(model: nn.Module) -> str:

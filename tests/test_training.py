@@ -45,7 +45,7 @@ def trained(training: Training, scores: list[float] | None = None, lr: float = 1
         score = next(coming)
         return {"score": score, "metrics": {"accuracy": score}}
 
-    fit(state, dataset(), training, 0, evaluate, lambda: None)
+    fit(state, dataset(), "classification", training, 0, evaluate, lambda: None)
     return state
 
 

@@ -57,9 +57,9 @@ def test_what_a_trial_leaves(bertxfer: Run, tiny_model: Path, tmp_path: Path, ta
     assert " torch\n" not in again.stderr
 
 
-def test_the_dev_set_is_never_trained_on_and_seeds_are_paired(bertxfer: Run, tiny_model: Path) -> None:
+def test_the_dev_set_is_never_trained_on_and_seeds_are_paired(tiny_model: Path, tmp_path: Path) -> None:
     """Same seed: same subsample, head and batch order under every scheme. What is drawn is asked of the code itself."""
-    from bertxfer import data, encoders
+    from bertxfer import data, encoders, heads
     from bertxfer.identity import trial_of
     from bertxfer.tasks import source_of
     from tests.conftest import composed
@@ -68,10 +68,11 @@ def test_the_dev_set_is_never_trained_on_and_seeds_are_paired(bertxfer: Run, tin
     drawn = []
     for scheme in schemes:
         trial = trial_of(composed(*tiny_words(tiny_model, "data.n=200", "seed=4", *scheme)))
-        source = source_of(trial.science.task)
-        train, dev = data.load(trial.science, source, encoders.tokenizer(trial.model_at))
+        source = source_of(trial.science.task, trial.data_at)
+        tokenizer = encoders.tokenizer(trial.model_at, trial.science.model.version)
+        train, dev = data.load(trial.science, source, tokenizer, tmp_path)
         encoder = encoders.load(trial.model_at, trial.science.model)
-        head = encoders.Classifier(encoder, trial.science.model, 2, trial.science.seeds["head"]).classifier
+        head = heads.Model(encoder, trial.science).classifier
         drawn.append(
             (train.indices, data.epoch_order(200, trial.science.seeds["order"], 1), head.weight.detach().tolist())
         )

@@ -1,0 +1,25 @@
+"""Tasks: the rows of a task as texts and labels, whoever has them."""
+
+from functools import lru_cache
+
+from bertxfer.identity import TaskScience
+from bertxfer.tasks.rows import Answers, Rows, Source
+
+__all__ = ["Answers", "Rows", "Source", "source_of"]
+
+
+@lru_cache(maxsize=4)  # a worker runs many trials of one task
+def source_of(task: TaskScience, where: str | None) -> Source:
+    """The rows of a task, read whole and checked before any of them is used."""
+    if task.source == "mini":
+        from bertxfer.tasks.mini import MiniSource
+
+        return MiniSource(task.name)
+    assert where is not None
+    if task.source == "hub":
+        from bertxfer.tasks import hub
+
+        return hub.read(task, where)
+    from bertxfer.tasks import files
+
+    return files.read(task, where)

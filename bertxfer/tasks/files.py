@@ -1,0 +1,97 @@
+"""Rows from files: TSV as GLUE has it, CSV, JSONL, Parquet, and SQuAD's JSON. An error names the file and the line."""
+
+import csv
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from bertxfer.errors import DataError
+from bertxfer.files import version
+from bertxfer.identity import TaskScience
+from bertxfer.tasks import squad
+from bertxfer.tasks.rows import Record, Rows, StoredSource, read_rows
+
+
+def read(task: TaskScience, where: str) -> StoredSource:
+    folder = Path(where)
+    train, dev = folder / task.train, folder / task.dev
+    for path in (train, dev):
+        if not path.is_file():
+            raise DataError(path, f"the file is not there; task={task.name} needs it")
+    if version([train, dev], lambda path: path.relative_to(folder).as_posix()) != task.version:
+        raise DataError(
+            folder, f"the files of task={task.name} are not those that the trial was made for; start it anew"
+        )
+    return StoredSource(train=_rows(task, train), dev=_rows(task, dev))
+
+
+def _rows(task: TaskScience, path: Path) -> Rows:
+    try:
+        if task.kind == "span" and path.suffix == ".json":
+            return squad.read_json(path)
+        records = _READERS[path.suffix](path, task.header)
+        return (
+            squad.read_records(task, records, str(path)) if task.kind == "span" else read_rows(task, records, str(path))
+        )
+    except UnicodeDecodeError as error:
+        raise DataError(path, f"it is not UTF-8 ({error.reason} at byte {error.start})") from error
+
+
+def _tsv(path: Path, header: tuple[str, ...]) -> Iterator[Record]:
+    """Cells between tabs. A quote is a letter like any other, and only a line feed ends a row."""
+    with path.open(encoding="utf-8-sig", newline="\n") as file:
+        rows = ((number, line.rstrip("\r\n").split("\t")) for number, line in enumerate(file, start=1))
+        yield from _named(path, rows, header)
+
+
+def _csv(path: Path, header: tuple[str, ...]) -> Iterator[Record]:
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        reader = csv.reader(file, strict=True)
+        try:
+            yield from _named(path, ((reader.line_num, cells) for cells in reader), header)
+        except csv.Error as error:
+            raise DataError(f"{path}, line {reader.line_num}", f"this is no CSV ({error})") from error
+
+
+def _named(path: Path, rows: Iterator[tuple[int, list[str]]], header: tuple[str, ...]) -> Iterator[Record]:
+    names = header or tuple(next(rows, (0, []))[1])
+    for number, cells in rows:
+        if cells in ([], [""]):
+            continue  # a blank line
+        if len(cells) > len(names):
+            raise DataError(
+                f"{path}, line {number}", f"the row has {len(cells)} cells, but there are {len(names)} columns"
+            )
+        missing = [None] * (len(names) - len(cells))
+        yield Record(f"{path}, line {number}", dict(zip(names, [*cells, *missing], strict=True)))
+
+
+def _jsonl(path: Path, header: tuple[str, ...]) -> Iterator[Record]:
+    with path.open(encoding="utf-8-sig", newline="\n") as file:
+        for number, line in enumerate(file, start=1):
+            if not line.strip():
+                continue
+            place = f"{path}, line {number}"
+            try:
+                cells: Any = json.loads(line)
+            except ValueError as error:
+                raise DataError(place, f"this is no JSON ({error})") from error
+            if not isinstance(cells, dict):
+                raise DataError(place, "this is no JSON object with a key for each column")
+            yield Record(place, cells)
+
+
+def _parquet(path: Path, header: tuple[str, ...]) -> Iterator[Record]:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        table = parquet.read_table(path)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise DataError(path, f"this is no Parquet ({error})") from error
+    for number, cells in enumerate(table.to_pylist(), start=1):
+        yield Record(f"{path}, row {number}", cells)
+
+
+_READERS = {".tsv": _tsv, ".csv": _csv, ".jsonl": _jsonl, ".json": _jsonl, ".parquet": _parquet}

