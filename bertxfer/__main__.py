@@ -19,16 +19,18 @@ def main() -> None:
 
 
 def run(words: Sequence[str]) -> int:
-    if "--help" in words or "-h" in words:
-        from bertxfer import help
-
-        print(help.text())
-        return 0
     if words and words[0] in verbs.VERBS:
         try:
             return verbs.VERBS[words[0]](words[1:])
         except BertxferError as error:
             return _say(str(error), error.status)
+    if "--help" in words or "-h" in words:
+        from bertxfer import help
+
+        print(help.text())
+        return 0
+    if words and words[0].isidentifier():
+        return _say(f"{words[0]!r} is no verb; there are {', '.join(verbs.VERBS)}, and everything else is key=value", 2)
     config.register()
     full_errors = "HYDRA_FULL_ERROR" in os.environ
     # Hydra then lets errors through instead of printing several lines of its own and exiting.
@@ -50,6 +52,10 @@ def run(words: Sequence[str]) -> int:
             raise failure
     except BertxferError as error:
         return _say(str(error), error.status)
+    except OSError as error:
+        if full_errors:
+            raise
+        return _say(f"{error.filename or 'the file system'}: {error.strerror or error}", 1)
     except (HydraException, OmegaConfBaseException) as error:
         if full_errors:
             raise

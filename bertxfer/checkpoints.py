@@ -29,7 +29,7 @@ class Checkpoints:
 
     def load(self) -> dict[str, Any] | None:
         """The state to go on from. A checkpoint that was cut or altered is as good as none."""
-        for path in sorted(self.folder.glob("[!.]*.pt"), key=lambda p: p.stat().st_mtime_ns, reverse=True):
+        for path in sorted(self.folder.glob("[!.]*.pt"), key=_modified, reverse=True):
             if digest(path) == path.stem:
                 state: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
                 return state
@@ -38,3 +38,11 @@ class Checkpoints:
 
 def _digest_name(path: Path) -> str:
     return f"{digest(path)}.pt"
+
+
+def _modified(path: Path) -> int:
+    """Oldest of all where it has just been removed by another worker."""
+    try:
+        return path.stat().st_mtime_ns
+    except FileNotFoundError:
+        return 0

@@ -1,5 +1,6 @@
 """Refusals: a config that cannot be run is told so by key, before anything heavy is imported."""
 
+import math
 from typing import Any
 
 from bertxfer.config import Config, Task
@@ -64,6 +65,8 @@ def check(config: Config) -> None:
         value = _value(config, key)
         if value is None:
             continue
+        if not math.isfinite(value):
+            raise ConfigError(key, f"{value} is not a finite number")
         if not (value >= low if inclusive else value > low) or (high is not None and value > high):
             bound = f"{'at least' if inclusive else 'more than'} {low:g}" + (f" and at most {high:g}" if high else "")
             raise ConfigError(key, f"{value} is out of range; it must be {bound}")
@@ -95,10 +98,10 @@ def _check_task(task: Task) -> None:
 
 def _check_sample(config: Config) -> None:
     n, size = config.data.n, config.task.train_size
+    if n is not None and config.data.fraction is not None:
+        raise ConfigError("data.n", "data.fraction is given too; give one of the two")
     if n is None or n == "all":
         return
-    if config.data.fraction is not None:
-        raise ConfigError("data.n", "data.fraction is given too; give one of the two")
     if not isinstance(n, int) or isinstance(n, bool) or n < 1:
         raise ConfigError("data.n", f"{n!r} is not a number of rows; give a whole number from 1, or all")
     if size is not None and n > size:

@@ -15,6 +15,7 @@ from transformers.utils import logging as transformers_logging
 from bertxfer import hub
 from bertxfer.errors import ConfigError
 from bertxfer.identity import ModelScience
+from bertxfer.pretrained import folder_version
 
 # Otherwise a model without safetensors makes transformers ask the hub, in the background, for a converted one.
 os.environ.setdefault("DISABLE_SAFETENSORS_CONVERSION", "1")
@@ -44,6 +45,8 @@ def load(where: str, model: ModelScience) -> nn.Module:
 @lru_cache(maxsize=2)
 def _pretrained(where: str, version: str) -> tuple[Any, bool]:
     """The encoder as it is stored, and whether its pooler has no stored weights (RoBERTa's has none)."""
+    if Path(where).is_dir() and folder_version(Path(where)) != version:
+        raise ConfigError("model.name", f"what is in {where} has changed since this trial was planned; launch it again")
     with _from(where):
         encoder, report = AutoModel.from_pretrained(
             where, revision=_revision(where, version), dtype=torch.float32, output_loading_info=True

@@ -34,3 +34,7 @@ class Interrupted(Exception):
 
 class TrialError(BertxferError):
     """A trial that started and could not end in a result."""
+
+
+class TrialsFailed(TrialError):
+    """A sweep that ended, with trials in it that did not."""

@@ -67,7 +67,8 @@ def _version(stamps: tuple[tuple[str, str, int, int], ...]) -> str:
 def _sync(path: Path) -> None:
     descriptor = os.open(path, os.O_RDONLY)
     try:
-        with contextlib.suppress(OSError):  # some network file systems cannot sync a directory
+        # Some network file systems cannot sync a directory; that a file cannot be synced is an error.
+        with contextlib.suppress(OSError) if path.is_dir() else contextlib.nullcontext():
             os.fsync(descriptor)
     finally:
         os.close(descriptor)

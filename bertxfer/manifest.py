@@ -38,17 +38,16 @@ def freeze(sweep: Sweep) -> Manifest:
     root = Path(sweep.runtime.output_dir).absolute()
     ids = hashlib.sha256(" ".join(sorted(trial.id for trial in sweep.trials)).encode()).hexdigest()[:8]
     folder = root / "sweeps" / f"{re.sub('[^A-Za-z0-9_.]+', '-', sweep.name)}-{ids}"
-    path = folder / "manifest.json"
-    if not path.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        content = {
-            "name": folder.name,
-            "command": sys.argv[1:],
-            "created": time.time(),
-            "runtime": {**dataclasses.asdict(sweep.runtime), "output_dir": str(root)},
-            "trials": [_as_dict(trial) for trial in sweep.trials],
-        }
-        write_json(path, content)
+    folder.mkdir(parents=True, exist_ok=True)
+    # Written anew by every launch: equal ids are equal science, but the runtime and the places of inputs may differ.
+    content = {
+        "name": folder.name,
+        "command": sys.argv[1:],
+        "launched": time.time(),
+        "runtime": {**dataclasses.asdict(sweep.runtime), "output_dir": str(root)},
+        "trials": [_as_dict(trial) for trial in sweep.trials],
+    }
+    write_json(folder / "manifest.json", content)
     return read(folder)
 
 

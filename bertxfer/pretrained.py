@@ -41,15 +41,17 @@ def find(model: Model) -> Pretrained:
                 "model.name", f"the folder {folder} has no config.json, so it is not a Hugging Face model"
             )
         facts = json.loads((folder / "config.json").read_text())
-        where, version = str(folder.resolve()), content_version(f for f in folder.iterdir() if f.suffix in _CONTENT)
+        where, version = str(folder.resolve()), folder_version(folder)
     elif model.name.startswith((".", "/", "~")):
         raise ConfigError("model.name", f"there is no folder {folder}")
     else:
         known = all((model.family, model.layers, model.heads, model.positions))
         facts = {} if known else _hub_config(model.name, model.revision)
         where, version = model.name, model.revision or "main"
-    family = model.family or str(facts.get("model_type"))
+    family = str(facts.get("model_type", model.family))
     family_of(family)
+    if model.family not in (None, family):
+        raise ConfigError("model.family", f"is {model.family}, but {model.name} is a {family}")
     shape = {key: _shape(model, key, facts) for key in _SHAPE_KEYS}
     if family == "roberta":  # its positions start after the padding index
         shape["positions"] -= 0 if model.positions else 2
@@ -60,6 +62,10 @@ def find(model: Model) -> Pretrained:
         family,
         **shape,
     )
+
+
+def folder_version(folder: Path) -> str:
+    return content_version(f for f in folder.iterdir() if f.suffix in _CONTENT)
 
 
 def _shape(model: Model, key: str, facts: dict[str, Any]) -> int:

@@ -91,7 +91,7 @@ class Queue:
         if latest.outcome is None and not latest.lost(self.rules):
             return Situation("running", number, latest)
         mine = [attempt for attempt in attempts if attempt.owner.get("launch") == self.launch]
-        if latest.outcome == "failed" and latest in mine:
+        if any(attempt.outcome == "failed" for attempt in mine):
             return Situation("failed", number, latest)
         crashes = sum(attempt.outcome == "crashed" or attempt.lost(self.rules) for attempt in mine)
         if crashes >= self.rules.max_crashes or _stuck(mine):
@@ -161,7 +161,8 @@ def end_attempt(path: Path, outcome: str, **details: Any) -> None:
 def whoami() -> dict[str, Any]:
     """This process, so that others can tell whether it still lives."""
     pid = os.getpid()
-    return {"host": _host(), "pid": pid, "pid_started": started_at(pid), "slurm_job": slurm.job()}
+    job = {"slurm_job": slurm.job(), "slurm_restarts": slurm.restarts()}
+    return {"host": _host(), "pid": pid, "pid_started": started_at(pid), **job}
 
 
 def process_lives(pid: int, started: int | None) -> bool:
@@ -176,8 +177,9 @@ def process_lives(pid: int, started: int | None) -> bool:
 
 
 def _is_gone(owner: dict[str, Any]) -> bool:
-    if owner.get("slurm_job") is not None and owner["slurm_job"] == slurm.job() and owner.get("host") != _host():
-        return True  # this very job, before it was requeued to another node
+    this_job = owner.get("slurm_job") is not None and owner["slurm_job"] == slurm.job()
+    if this_job and owner.get("slurm_restarts", 0) < slurm.restarts():
+        return True  # this very job, before it was requeued
     if owner.get("host") != _host() or not isinstance(owner.get("pid"), int):
         return False
     return not process_lives(owner["pid"], owner.get("pid_started"))
@@ -193,9 +195,10 @@ def _host() -> str:
     """The machine since it was last started: process numbers mean nothing beyond that."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()[:8]
+        space = str(Path("/proc/self/ns/pid").readlink())  # containers may share a name, but not their process numbers
     except OSError:
-        boot = "-"
-    return f"{platform.node()} {boot}"
+        boot = space = "-"
+    return f"{platform.node()} {boot} {space}"
 
 
 def started_at(pid: int) -> int | None:

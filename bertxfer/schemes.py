@@ -6,6 +6,7 @@ What every scheme does to the parts around the layers is stated here once:
 - classifier: always new, drawn from the `head` stream, the same for the same seed under every scheme.
 """
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -61,7 +62,7 @@ def treatment_of(config: Config, layers: int, heads: int) -> Treatment:
     initializer = _initializer(config)
     if all(" head " in region for region in redrawn):  # a head has no LayerNorm
         initializer = replace(initializer, layernorm="keep")
-    if config.reinit_lr_factor <= 0:
+    if not 0 < config.reinit_lr_factor < math.inf:
         raise ConfigError("reinit_lr_factor", f"{config.reinit_lr_factor} is not a positive factor")
     return Treatment(redrawn=redrawn, initializer=initializer, lr_factor=float(config.reinit_lr_factor))
 
@@ -78,10 +79,12 @@ def describe(treatment: Treatment) -> str:
     if (init.distribution, init.sd, init.cut) != (standard.distribution, standard.sd, standard.cut):
         details = [f"{k}={v:g}" for k, v in (("sd", init.sd), ("cut", init.cut)) if v is not None]
         words += ", " + " ".join([init.distribution.replace("_", " "), *details])
-    if init.biases == "keep":
-        words += ", biases kept"
-    if init.layernorm == "keep" and " head " not in treatment.redrawn[0]:
-        words += ", LayerNorm kept"
+    usual = ("shuffle", "shuffle") if init.distribution == "shuffle" else ("zero", "reset")
+    said = {"keep": "kept", "shuffle": "shuffled", "zero": "set to 0", "reset": "set to 1 and 0"}
+    if init.biases != usual[0]:
+        words += f", biases {said[init.biases]}"
+    if init.layernorm != usual[1] and " head " not in treatment.redrawn[0]:
+        words += f", LayerNorm {said[init.layernorm]}"
     if treatment.lr_factor != 1:
         words += f", lr x{treatment.lr_factor:g}"
     return words
@@ -208,7 +211,7 @@ def _numbers(config: Config, axis: str, high: int) -> list[int]:
 
 
 def _positive(key: str, value: float | None) -> float:
-    if value is None or not value > 0:
+    if value is None or not 0 < value < math.inf:
         raise ConfigError(key, f"{value} is not a positive number")
     return float(value)
 

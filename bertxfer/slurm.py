@@ -12,6 +12,11 @@ def job() -> str | None:
     return os.environ.get("SLURM_JOB_ID")
 
 
+def restarts() -> int:
+    """How often this job was requeued."""
+    return int(os.environ.get("SLURM_RESTART_COUNT", "0"))
+
+
 def deadline() -> float | None:
     """When to give back what is being done: half a minute before the time limit, sooner under short limits.
 

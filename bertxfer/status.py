@@ -96,13 +96,15 @@ def _told(store: Store, trial_id: str, situation: Situation) -> str:
 def _show_trial(console: Console, store: Store, trial_id: str) -> None:
     science = Science.from_dict(store.config(trial_id))
     situation = Queue(store, None).situation(trial_id)
+    latest = situation.latest
+    failed = situation.state == "waiting" and latest is not None and latest.outcome in ("failed", "crashed")
     facts: dict[str, Any] = {
-        "state": situation.state,
+        "state": "failed" if failed else situation.state,
         "model": science.model.name,
         "task": science.task.name,
         "treatment": schemes.describe(science.treatment),
         "seeds": science.seeds,
-        "told": _told(store, trial_id, situation),
+        "told": store.why_failed(trial_id) if failed else _told(store, trial_id, situation),
         "attempts": len(list((store.folder(trial_id) / "attempts").glob("*.json"))),
         "folder": store.folder(trial_id),
     }

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table
 
+from bertxfer.identity import Science
 from bertxfer.store import Result
 
 MINI_NOTE = "mini model and generated language: they show the method and say nothing about English"
@@ -20,18 +21,23 @@ def line(result: Result, how: str) -> str:
     )
 
 
-def print_table(results: Sequence[Result]) -> None:
-    """Median, and mean with sd, of the scores x100: one row a treatment, one column a task and size."""
-    if not results:
+def print_table(trials: Sequence[tuple[Science, Result]]) -> None:
+    """Median, and mean with sd, of the scores x100: one row a treatment, one column a task and size.
+
+    Only seeds are averaged over: whatever else differs between trials is named in their row.
+    """
+    if not trials:
         return
+    results = [result for _, result in trials]
     columns = list(dict.fromkeys((r["model"], r["task"], r["n_train"]) for r in results))
     rows: dict[str, dict[tuple[str, str, int], list[float]]] = {}
     undefined = 0
-    for result in results:
+    for result, others in zip(results, _what_differs([science for science, _ in trials]), strict=True):
         if result["score"] is None:
             undefined += 1
             continue
         label = "layers permuted" if result["treatment"]["order"] else result["treatment_text"]
+        label = ", ".join([label, *others])
         column = (result["model"], result["task"], result["n_train"])
         rows.setdefault(label, {}).setdefault(column, []).append(100 * result["score"])
     table = Table(title="scores x100: median (mean ± sd, trials)")
@@ -46,6 +52,22 @@ def print_table(results: Sequence[Result]) -> None:
         console.print(MINI_NOTE, style="italic")
     if undefined:
         console.print(f"{undefined} trials have an undefined score and are not in the table")
+
+
+def _what_differs(sciences: Sequence[Science]) -> list[list[str]]:
+    """Settings of training that are not the same in all trials, for each trial."""
+    plain = [science.as_dict() for science in sciences]
+    flat = [
+        {
+            f"{part}.{key}": value
+            for part in ("model", "data", "optimizer", "training")
+            for key, value in p[part].items()
+        }
+        for p in plain
+    ]
+    shown_elsewhere = ("model.name", "model.version", "model.family", "model.layers", "model.heads", "data.n")
+    keys = [key for key in flat[0] if key not in shown_elsewhere and len({str(one[key]) for one in flat}) > 1]
+    return [[f"{key}={one[key]}" for key in keys] for one in flat]
 
 
 def _cell(scores: list[float]) -> str:

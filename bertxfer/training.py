@@ -54,7 +54,7 @@ class State:
         self.optimizer.load_state_dict(saved["optimizer"])
         self.record = Record(**saved["record"])
         torch.set_rng_state(saved["cpu_generator"])
-        if self.device.type == "cuda":
+        if self.device.type == "cuda" and saved["device_generator"] is not None:  # else it began on a CPU
             torch.cuda.set_rng_state(saved["device_generator"], self.device)
 
     def read_losses(self) -> None:

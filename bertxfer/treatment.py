@@ -16,7 +16,9 @@ def apply(treatment: Treatment, encoder: nn.Module, family: Family, heads: int, 
     redrawn: set[str] = set()
     for region in treatment.redrawn:
         assert treatment.initializer is not None and seed is not None
-        for place in locate(region, family, tensors):
+        places = locate(region, family, tensors)
+        assert places or region == "pooler", f"{region} is nowhere in this model"  # a head may stand without a pooler
+        for place in places:
             # One stream per tensor and head: what is drawn for layer 9 is the same whether layer 8 is redrawn or not.
             stream = seeds.derive(seed, "redraw", place.name, *(() if place.dim is None else (place.head,)))
             generator = torch.Generator().manual_seed(stream)

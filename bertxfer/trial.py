@@ -35,8 +35,13 @@ from bertxfer.tasks import source_of
 from bertxfer.training import State
 
 
-def run(trial: Trial, store: Store, runtime: Runtime, stop: Callable[[], bool]) -> Result:
-    """Load the encoder, treat it, load the data, train, evaluate, record. `stop` is asked after every step."""
+def run(
+    trial: Trial, store: Store, runtime: Runtime, stop: Callable[[], bool], taken_over: Callable[[], bool]
+) -> Result:
+    """Load the encoder, treat it, load the data, train, evaluate, record.
+
+    After every step `stop` is asked, and whether another worker has taken the trial over.
+    """
     science, timings = trial.science, Timings()
     store.begin(trial)
     device = devices.choose(runtime.device)
@@ -73,11 +78,11 @@ def run(trial: Trial, store: Store, runtime: Runtime, stop: Callable[[], bool]) 
 
             def after_step() -> None:
                 progress.show(state.record)
-                if stop():
+                stopping, lost = stop(), taken_over()
+                if not lost and (stopping or checkpoints.due()):  # what the other worker saves is not ours to replace
                     checkpoints.save(state.state_dict())
+                if stopping or lost:
                     raise Interrupted(state.record.step, state.record.step - first_step)
-                if checkpoints.due():
-                    checkpoints.save(state.state_dict())
 
             training.fit(
                 state, train, science.task.kind, science.training, science.seeds["order"], evaluate, after_step

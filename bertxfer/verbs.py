@@ -26,8 +26,8 @@ def status(words: Sequence[str]) -> int:
 def worker(words: Sequence[str]) -> int:
     from bertxfer import manifest
     from bertxfer.launchers.base import new_launch
-    from bertxfer.queue import Rules
-    from bertxfer.status import latest_launch
+    from bertxfer.queue import Queue, Rules
+    from bertxfer.status import Watch, counts_line, latest_launch
     from bertxfer.worker import Post, supervise
 
     parser = _parser("worker", "Joins a sweep: takes its unfinished trials until none is left.")
@@ -38,12 +38,16 @@ def worker(words: Sequence[str]) -> int:
     told = parser.parse_args(words)
     sweep = manifest.read(manifest.find(told.output_dir, told.sweep))
     launch = latest_launch(sweep.folder) or new_launch(sweep, "joined")
-    supervise(Post(str(sweep.folder), launch, Rules(told.stale_seconds), told.threads, limit=told.trials))
-    return 0
+    rules = Rules(told.stale_seconds)
+    supervise(Post(str(sweep.folder), launch, rules, told.threads, limit=told.trials))
+    counts = Watch(sweep, Queue(sweep.store, launch, rules)).look()
+    print(counts_line(counts, len(sweep.trials)))
+    return 1 if counts["failed"] else 0
 
 
 def cancel(words: Sequence[str]) -> int:
     from bertxfer import manifest
+    from bertxfer.launchers.base import mark_cancelled
     from bertxfer.launchers.local import end_workers
     from bertxfer.launchers.slurm import cancel_jobs
 
@@ -51,6 +55,7 @@ def cancel(words: Sequence[str]) -> int:
     parser.add_argument("sweep")
     told = parser.parse_args(words)
     sweep = manifest.read(manifest.find(told.output_dir, told.sweep))
+    mark_cancelled(sweep)
     ended = [*cancel_jobs(sweep), *end_workers(sweep)]
     print(f"{sweep.name}: {len(ended)} workers told to end{': ' + ', '.join(ended) if ended else ''}")
     return 0

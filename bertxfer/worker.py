@@ -118,11 +118,12 @@ def run_claimed(
     try:
         from bertxfer.trial import run
 
-        result = run(trial, store, runtime, lambda: stop() or claim.superseded())
+        result = run(trial, store, runtime, stop, claim.superseded)
         outcome = "done"
-        say(summary.line(result, "done"))
     except Interrupted as interruption:
         details = {"steps": interruption.steps, "time_was_up": stop.time_is_up()}
+        if details["time_was_up"] and not interruption.steps:
+            store.fail_with(trial.id, "the time limit came before the first step; raise hydra.launcher.time")
         say(f"given back  {trial.id} at step {interruption.at}")
     except Exception as error:
         if not claim.superseded():  # else another worker has taken it over, and what is in its way is not a failure
@@ -131,6 +132,8 @@ def run_claimed(
             say(f"failed  {trial.id}: {store.why_failed(trial.id)}")
     finally:
         claim.end(outcome, **details)
+    if outcome == "done":
+        say(summary.line(result, "done"))
     return outcome == "done"
 
 
@@ -153,7 +156,8 @@ def supervise(post: Post) -> None:
             if stop() or lost_without_a_trial == 3:
                 break
     card.unlink(missing_ok=True)
-    if status == RELEASED and slurm.requeue_unless_cancelled():
+    told_to_stop = status == RELEASED or (stop() and status == -signal.SIGTERM)  # the child was not yet listening
+    if told_to_stop and slurm.requeue_unless_cancelled():
         _say("near the time limit or preempted: this job is queued again")
     if status not in (0, RELEASED) and not stop():
         raise RuntimeError(f"the worker's process ended three times with status {status} before it had a trial")

@@ -1,6 +1,7 @@
 """The command line, as a user meets it: refusals, help, and how fast and light they are."""
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -29,6 +30,11 @@ REFUSED = [
     ("optimizer.name=sgd", "optimizer.name", "adam, adamw"),
     ("seed=0..9", "seed", "-m"),
     ("model.name=./nowhere", "model.name", "no folder"),
+    ("training.clip=inf", "training.clip", "finite"),
+    ("scheme=single layer=1 reinit_lr_factor=nan", "reinit_lr_factor", "positive"),
+    ("data.n=all data.fraction=0.1", "data.n", "one of the two"),
+    ("model.family=distilbert", "model.family", "bert"),
+    ("experiment=mini", "experiment", "-m"),
     ("task.headline=f1", "task.headline", "accuracy"),
 ]
 
@@ -74,3 +80,28 @@ def split_imports(stderr: str) -> tuple[set[str], str]:
         elif not line.startswith("import time:"):
             said.append(line)
     return imports, "\n".join(said)
+
+
+@pytest.mark.parametrize(
+    ("setting", "hint"),
+    [("workers=two", "'two' is not a whole number"), ("threads=0", "from 1"), ("partion=gpu", "no such")],
+)
+def test_settings_of_a_launcher_are_refused_in_one_sentence(bertxfer: Run, setting: str, hint: str) -> None:
+    ended = bertxfer(
+        f"+hydra.launcher.{setting}" if "partion" in setting else f"hydra.launcher.{setting}", "-m", "seed=0,1"
+    )
+    assert ended.returncode == 2
+    assert hint in only_line(ended.stderr)
+
+
+def test_a_word_that_is_no_verb(bertxfer: Run) -> None:
+    ended = bertxfer("statsu")
+    assert ended.returncode == 2
+    assert only_line(ended.stderr).startswith("bertxfer: 'statsu' is no verb; there are status, worker, cancel")
+
+
+def test_a_folder_that_cannot_be_made(bertxfer: Run, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    ended = bertxfer("runtime.output_dir=file/results")
+    assert ended.returncode == 1
+    assert "Not a directory" in only_line(ended.stderr)

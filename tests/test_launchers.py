@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -14,7 +15,19 @@ from bertxfer.launchers import make
 from bertxfer.launchers.local import Local, visible_gpus
 from bertxfer.launchers.slurm import Slurm, chunks
 from tests.conftest import Run, tiny_words
-from tests.sweeping import SLOW, Start, attempts, cards, outcomes, results, running, start, sweep_words, wait_until
+from tests.sweeping import (
+    SLOW,
+    Start,
+    attempts,
+    cards,
+    launcher_log,
+    outcomes,
+    results,
+    running,
+    start,
+    sweep_words,
+    wait_until,
+)
 
 __all__ = ["start"]  # a fixture
 
@@ -37,6 +50,33 @@ def test_local_workers_get_what_one_process_gets(bertxfer: Run, shallow_model: P
     assert again.returncode == 0
     assert "6 trials, 6 done before" in again.stdout
     assert " torch\n" not in again.stderr
+
+
+def test_the_runtime_is_that_of_the_latest_command(bertxfer: Run, shallow_model: Path) -> None:
+    words = [*sweep_words(shallow_model, "seed=0,1"), "hydra/launcher=inline"]
+    first = bertxfer(*words, "runtime.device=cuda")
+    assert first.returncode == 1
+    assert "2 of 2 trials failed" in first.stderr
+    second = bertxfer(*words, "runtime.device=cpu")
+    assert second.returncode == 0, second.stderr
+
+
+def test_a_model_that_changed_after_the_freeze_is_refused(bertxfer: Run, shallow_model: Path, tmp_path: Path) -> None:
+    model = tmp_path / "model"
+    shutil.copytree(shallow_model, model)
+    words = [*sweep_words(model, "seed=0,1"), "hydra/launcher=inline", "training.clip=null", "optimizer.lr=1e30"]
+    assert bertxfer(*words).returncode == 1
+    weights = model / "model.safetensors"
+    content = bytearray(weights.read_bytes())
+    content[-1] ^= 1
+    weights.write_bytes(content)
+    (sweep,) = [path.name for path in (tmp_path / "out" / "sweeps").iterdir()]
+    for attempt in (tmp_path / "out" / "trials").glob("*/attempts/*.json"):
+        attempt.unlink()
+    joined = bertxfer("worker", sweep)
+    assert joined.returncode == 1
+    assert "2 failed" in joined.stdout
+    assert "has changed since this trial was planned" in bertxfer("status", sweep).stdout
 
 
 def test_editing_the_config_changes_nothing_that_was_launched(
@@ -102,15 +142,21 @@ def test_two_launchers_at_once_run_each_trial_once(start: Start, shallow_model: 
     assert len(json.loads(launch.read_text())["jobs"]) == 2
 
 
-def test_cancel_gives_back_and_the_same_command_goes_on(bertxfer: Run, shallow_model: Path, tmp_path: Path) -> None:
-    words = sweep_words(shallow_model, *SLOW, "seed=0..1", "hydra.launcher.workers=1")
+def test_cancel_gives_back_and_the_same_command_goes_on(
+    bertxfer: Run, start: Start, shallow_model: Path, tmp_path: Path
+) -> None:
+    words = sweep_words(shallow_model, "training.epochs=1", "data.n=9000", "seed=0..1", "hydra.launcher.workers=1")
     assert bertxfer(*words, "hydra.launcher.wait=false").returncode == 0
     wait_until(lambda: running(tmp_path))
+    waiting = start(*words)
+    wait_until(lambda: "0 done" in launcher_log(tmp_path) or "0 of 2 done" in launcher_log(tmp_path))
     (sweep,) = [path.name for path in (tmp_path / "out" / "sweeps").iterdir()]
     bystander = subprocess.Popen(["sleep", "600"])
     assert "1 running" in bertxfer("status", sweep).stdout
     assert "1 workers told to end" in bertxfer("cancel", sweep).stdout
     wait_until(lambda: not cards(tmp_path))
+    assert waiting.wait(timeout=30) == 1
+    assert "the sweep was cancelled" in launcher_log(tmp_path)
     assert bystander.poll() is None
     bystander.kill()
     assert results(tmp_path) == []

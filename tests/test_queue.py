@@ -126,10 +126,12 @@ def test_a_damaged_claim_is_judged_by_its_age(tmp_path: Path, content: str) -> N
 
 
 def test_a_requeued_slurm_job_takes_over_its_own_trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    other_owner(tmp_path, slurm_job="77_3")
+    other_owner(tmp_path, slurm_job="77_3", slurm_restarts=0)
     assert queue(tmp_path).claim(TRIAL) is None
     monkeypatch.setenv("SLURM_ARRAY_JOB_ID", "77")
     monkeypatch.setenv("SLURM_ARRAY_TASK_ID", "3")
+    assert queue(tmp_path).claim(TRIAL) is None, "another node of the same job is alive"
+    monkeypatch.setenv("SLURM_RESTART_COUNT", "1")
     claim = queue(tmp_path).claim(TRIAL)
     assert claim is not None
     claim.end("done")

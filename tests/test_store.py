@@ -76,6 +76,6 @@ def test_a_failure_is_forgotten_when_the_trial_ends_well(trial: Trial, tmp_path:
     store = Store(tmp_path)
     folder = store.begin(trial)
     store.fail(trial, ValueError("unlucky"))
-    assert store.failure(trial.id)["reason"] == "ValueError: unlucky"
+    assert store.why_failed(trial.id) == "ValueError: unlucky"
     store.finish(trial, {"id": trial.id, "score": 0.5})
     assert not (folder / "failure.json").exists()

@@ -10,7 +10,7 @@ from typing import Any
 
 from bertxfer import manifest, summary
 from bertxfer.config import Config
-from bertxfer.errors import ConfigError, TrialError
+from bertxfer.errors import ConfigError, TrialError, TrialsFailed
 from bertxfer.identity import trial_of
 from bertxfer.launchers.base import Inline, Launcher
 from bertxfer.launchers.local import Local
@@ -26,6 +26,8 @@ STOPPED = "stopped, with a checkpoint saved; the same command goes on from there
 
 def run_one(config: Config) -> None:
     """A run without -m: one trial in this process, its score and where its results are."""
+    if config.grids is not None:
+        raise ConfigError("experiment", "is a sweep of many trials; add -m")
     trial = trial_of(config)
     store = Store(Path(config.runtime.output_dir).absolute())
     stored = store.result(trial.id)
@@ -48,7 +50,8 @@ def run_sweep(sweep: Sweep, launcher: Launcher) -> list[Result | None]:
     print(f"sweep {frozen.name}: {len(ids)} trials, {len(ids) - missing} done before", flush=True)
     launched = launcher.run(frozen) if missing else None
     results = [store.result(trial_id) for trial_id in ids]
-    summary.print_table([result for result in results if result is not None])
+    pairs = zip(frozen.trials, results, strict=True)
+    summary.print_table([(trial.science, result) for trial, result in pairs if result is not None])
     print(f"{sum(r is not None for r in results)} of {len(ids)} trials done, results in {store.root / 'trials'}")
     if launched is not None and launched.waited_for:
         _account_for(ids, launched.queue, launched.stopped)
@@ -59,7 +62,7 @@ def results_of(configs: Sequence[Config], launcher: Launcher) -> list[Result | N
     """The result of each config, in their order, for sweepers that wait for scores; null where it failed."""
     trials = [trial_of(config) for config in configs]
     distinct = {trial.id: trial for trial in trials}
-    with contextlib.suppress(TrialError):  # a failed trial has no score; the others have
+    with contextlib.suppress(TrialsFailed):  # a failed trial has no score; the others have
         run_sweep(Sweep(list(distinct.values()), configs[0].runtime), launcher)
     store = Store(Path(configs[0].runtime.output_dir).absolute())
     return [store.result(trial.id) for trial in trials]
@@ -76,6 +79,12 @@ def make(settings: dict[str, Any]) -> Launcher:
             raise ConfigError(
                 f"hydra.launcher.{key}", f"the {kind} launcher has no such setting; it has {', '.join(known)}"
             )
+    for key in ("workers", "per_gpu", "threads", "trials_per_worker", "time", "max_crashes", "stale_seconds"):
+        value = settings.get(key)
+        number = isinstance(value, int) or (key == "stale_seconds" and isinstance(value, float))
+        if value is not None and (not number or isinstance(value, bool) or value <= 0):
+            unit = " of minutes" if key == "time" else ""
+            raise ConfigError(f"hydra.launcher.{key}", f"{value!r} is not a whole number{unit} from 1")
     return LAUNCHERS[kind](**settings)
 
 
@@ -86,7 +95,7 @@ def _account_for(trial_ids: Sequence[str], queue: Queue, stopped: bool) -> None:
     for trial_id in failed[:20]:
         print(f"failed  {trial_id}: {queue.store.why_failed(trial_id)}", file=sys.stderr)
     if failed:
-        raise TrialError(f"{len(failed)} of {len(trial_ids)} trials failed; the reasons are in their failure.json")
+        raise TrialsFailed(f"{len(failed)} of {len(trial_ids)} trials failed; the reasons are in their failure.json")
     unfinished = sum(state != "done" for state in states.values())
     if unfinished:
         elsewhere = f"{unfinished} trials are unfinished or run elsewhere; the same command goes on"

@@ -6,7 +6,9 @@ import time
 import uuid
 from abc import ABC, abstractmethod
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from filelock import FileLock
@@ -73,8 +75,8 @@ class Submitted(Launcher):
         """How many workers so many unfinished trials deserve."""
 
     @abstractmethod
-    def submit(self, sweep: Manifest, post: Post, workers: int) -> list[Job]:
-        """Starts workers."""
+    def submit(self, sweep: Manifest, post: Post, workers: int) -> Iterable[list[Job]]:
+        """Starts workers; jobs are handed over as soon as they are submitted, so that none goes unrecorded."""
 
     @abstractmethod
     def living(self, jobs: list[Job]) -> list[Job]:
@@ -113,9 +115,9 @@ class Submitted(Launcher):
         if lacking <= 0:
             return
         record = sweep.folder / "launches" / f"{launch}.json"
-        told = json.loads(record.read_text(encoding="utf-8"))
-        started = self.submit(sweep, Post(str(sweep.folder), launch, self.rules, self.threads), lacking)
-        write_json(record, {**told, "jobs": [*told["jobs"], *started]})
+        for jobs in self.submit(sweep, Post(str(sweep.folder), launch, self.rules, self.threads), lacking):
+            told = json.loads(record.read_text(encoding="utf-8"))
+            write_json(record, {**told, "jobs": [*told["jobs"], *jobs]})
 
     def _watch(self, sweep: Manifest, launch: str, queue: Queue) -> None:
         """Until every trial has ended. Where trials wait and all workers are gone, others are started."""
@@ -128,6 +130,8 @@ class Submitted(Launcher):
                 report.show(f"{counts_line(counts, len(sweep.trials))}{pace.words(counts)}")
                 if not counts["waiting"] + counts["running"]:
                     return
+                if _cancelled(sweep, launch).exists():
+                    raise TrialError("the sweep was cancelled; the same command goes on where it was")
                 jobs = [job for _, told in launches(sweep, self._kind) for job in told["jobs"]]
                 if counts["waiting"] and not self.living(jobs) and (counts := watch.look())["waiting"]:
                     fruitless = fruitless + 1 if counts["done"] == done_then else 0
@@ -186,6 +190,16 @@ def new_launch(sweep: Manifest, kind: str) -> str:
     (sweep.folder / "launches").mkdir(parents=True, exist_ok=True)
     write_json(sweep.folder / "launches" / f"{name}.json", {"kind": kind, "jobs": []})
     return name
+
+
+def mark_cancelled(sweep: Manifest) -> None:
+    """Tells the commands that wait for the sweep's launches not to replace the workers that end."""
+    for path in (sweep.folder / "launches").glob("*.json"):
+        _cancelled(sweep, path.stem).touch()
+
+
+def _cancelled(sweep: Manifest, launch: str) -> Path:
+    return sweep.folder / "launches" / f"{launch}.cancelled"
 
 
 def launches(sweep: Manifest, kind: str) -> list[tuple[str, dict[str, Any]]]:

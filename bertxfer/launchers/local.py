@@ -7,10 +7,10 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from bertxfer.launchers.base import Job, Launched, Submitted
+from bertxfer.launchers.base import Job, Launched, Submitted, launches
 from bertxfer.manifest import Manifest
 from bertxfer.queue import Queue, process_lives, started_at, whoami
 from bertxfer.worker import Post, supervise
@@ -33,10 +33,14 @@ class Local(Submitted):
             return [gpus[i % len(gpus)] for i in range(count)]
         return [None] * (self.workers or max(1, cpu_cores() // self.threads))
 
-    def submit(self, sweep: Manifest, post: Post, workers: int) -> list[Job]:
+    def submit(self, sweep: Manifest, post: Post, workers: int) -> Iterable[list[Job]]:
         import submitit
 
-        places = self.places()[:workers]
+        places = self.places()
+        for job in self.living([job for _, told in launches(sweep, "local") for job in told["jobs"]]):
+            if job["gpu"] in places:
+                places.remove(job["gpu"])
+        places = places[:workers]
         there = f"{len(visible_gpus())} GPUs" if places[0] is not None else f"no GPU, {cpu_cores()} cores"
         print(f"workers: {len(places)}, CPU threads of each: {self.threads} ({there})", flush=True)
         executor = submitit.LocalExecutor(folder=sweep.folder / "logs")
@@ -44,7 +48,10 @@ class Local(Submitted):
         with _silenced():
             jobs = [executor.submit(supervise, replace(post, gpu=place)) for place in places]
         host = whoami()["host"]
-        return [{"id": job.job_id, "host": host, "pid_started": started_at(int(job.job_id))} for job in jobs]
+        yield [
+            {"id": job.job_id, "host": host, "pid_started": started_at(int(job.job_id)), "gpu": place}
+            for job, place in zip(jobs, places, strict=True)
+        ]
 
     def living(self, jobs: list[Job]) -> list[Job]:
         host = whoami()["host"]
@@ -74,14 +81,15 @@ def _silenced() -> Iterator[None]:
 
 
 def end_workers(sweep: Manifest) -> list[str]:
-    """Tells the workers of a sweep that run on this machine, outside SLURM, to give back what they do and end."""
+    """Tells the workers of a sweep on this machine that are no SLURM jobs of it to give back what they do and end."""
     ended = []
+    jobs = {job["id"] for _, told in launches(sweep, "slurm") for job in told["jobs"]}
     for path in (sweep.folder / "workers").glob("*.json"):
         try:
             worker = json.loads(path.read_text(encoding="utf-8"))["worker"]
         except (OSError, ValueError, KeyError):
             continue
-        here = worker["host"] == whoami()["host"] and worker["slurm_job"] is None
+        here = worker["host"] == whoami()["host"] and worker["slurm_job"] not in jobs
         if here and process_lives(worker["pid"], worker["pid_started"]):
             os.kill(worker["pid"], signal.SIGTERM)
             ended.append(str(worker["pid"]))

@@ -3,6 +3,8 @@
 import os
 import shutil
 import subprocess
+import sys
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -36,14 +38,13 @@ class Slurm(Submitted):
             return -(-open_trials // self.trials_per_worker)
         return min(open_trials, self.workers or 8)
 
-    def submit(self, sweep: Manifest, post: Post, workers: int) -> list[Job]:
+    def submit(self, sweep: Manifest, post: Post, workers: int) -> Iterable[list[Job]]:
         import submitit
 
         if shutil.which("sbatch") is None:
             raise ConfigError("hydra/launcher", "slurm needs sbatch, which is not on this machine; use local or inline")
         executor = submitit.SlurmExecutor(folder=sweep.folder / "logs")
         executor.update_parameters(**self._parameters(sweep))
-        ids: list[str] = []
         for size in chunks(workers, max_array_size()):
             executor.update_parameters(array_parallelism=size)
             try:
@@ -52,9 +53,8 @@ class Slurm(Submitted):
             except submitit.core.utils.FailedJobError as error:
                 reason = str(error).strip().splitlines()[-1]
                 raise BertxferError(f"hydra.launcher: SLURM refused the workers: {reason}") from error
-            ids += [str(job.job_id) for job in jobs]
-        print(f"{workers} workers submitted to SLURM as job {ids[0].split('_')[0]}", flush=True)
-        return [{"id": job} for job in ids]
+            print(f"{size} workers submitted to SLURM as job {str(jobs[0].job_id).split('_')[0]}", flush=True)
+            yield [{"id": str(job.job_id)} for job in jobs]
 
     def _parameters(self, sweep: Manifest) -> dict[str, Any]:
         asked = ("partition", "gres", "account", "qos", "constraint", "mem")
@@ -71,7 +71,13 @@ class Slurm(Submitted):
         }
 
     def living(self, jobs: list[Job]) -> list[Job]:
-        queued = set(slurm_queue()) if jobs else set()
+        if not jobs:
+            return []
+        try:
+            queued = set(slurm_queue())
+        except BertxferError as error:  # a controller that restarts says nothing about the jobs
+            print(error, file=sys.stderr)
+            return jobs
         return [job for job in jobs if job["id"] in queued]
 
     def interrupted(self, sweep: Manifest, queue: Queue) -> Launched:
@@ -94,7 +100,10 @@ def cancel_jobs(sweep: Manifest) -> list[str]:
 def slurm_queue() -> list[str]:
     """This user's jobs that wait or run, each array task by its own name."""
     command = ["squeue", "-h", "-r", "-o", "%i", "-u", str(os.getuid())]
-    told = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    try:
+        told = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    except (OSError, subprocess.SubprocessError) as error:
+        raise BertxferError(f"squeue failed: {error}") from error
     if told.returncode:
         raise BertxferError(f"squeue failed: {told.stderr.strip()}")
     return told.stdout.split()
