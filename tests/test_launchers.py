@@ -76,7 +76,8 @@ def test_a_model_that_changed_after_the_freeze_is_refused(bertxfer: Run, shallow
     joined = bertxfer("worker", sweep)
     assert joined.returncode == 1
     assert "2 failed" in joined.stdout
-    assert "has changed since this trial was planned" in bertxfer("status", sweep).stdout
+    for failure in (tmp_path / "out" / "trials").glob("*/failure.json"):
+        assert "has changed since this trial was planned" in json.loads(failure.read_text())["reason"]
 
 
 def test_editing_the_config_changes_nothing_that_was_launched(
