@@ -52,14 +52,14 @@ def run(words: Sequence[str]) -> int:
             raise failure
     except BertxferError as error:
         return _say(str(error), error.status)
-    except OSError as error:
-        if full_errors:
-            raise
-        return _say(f"{error.filename or 'the file system'}: {error.strerror or error}", 1)
     except (HydraException, OmegaConfBaseException) as error:
         if full_errors:
             raise
         return _say(command.one_sentence(error, _keys()), 2)
+    except OSError as error:
+        if full_errors:
+            raise
+        return _say(f"{error.filename or 'the file system'}: {error.strerror or error}", 1)
     return 0
 
 

@@ -35,8 +35,16 @@ from bertxfer.tasks import source_of
 from bertxfer.training import State
 
 
+def never() -> bool:
+    return False
+
+
 def run(
-    trial: Trial, store: Store, runtime: Runtime, stop: Callable[[], bool], taken_over: Callable[[], bool]
+    trial: Trial,
+    store: Store,
+    runtime: Runtime,
+    stop: Callable[[], bool] = never,
+    taken_over: Callable[[], bool] = never,
 ) -> Result:
     """Load the encoder, treat it, load the data, train, evaluate, record.
 

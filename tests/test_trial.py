@@ -32,6 +32,7 @@ def test_what_a_trial_leaves(bertxfer: Run, tiny_model: Path, tmp_path: Path, ta
     assert ended.returncode == 0, ended.stderr
     (folder,) = trial_folders(tmp_path)
     assert {path.name for path in folder.iterdir()} == {
+        "attempts",
         "config.yaml",
         "result.json",
         "predictions.parquet",

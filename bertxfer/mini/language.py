@@ -21,6 +21,16 @@ T = TypeVar("T")
 Pair = tuple[str, str]  # singular and plural of a noun; third person and bare form of a verb
 Slot = str | Pair  # a word, or the word that agrees and the one that does not
 
+_FUNCTION = (
+    "the this these that those every many one several is are itself themselves near behind beside above not never "
+    "hardly and or neither nor nobody everyone it they them finds find says does although who what where in so "
+    "good bad right wrong . , ?"
+)
+_ONSETS = "b bl br d dr f fl fr g gl gr h k kl kr l m n p pl pr r sk sl sn st t tr v w y z"
+_MIDDLES = "b d f g k l m n p r t v z bb ck dd lm lp mb mp nd ng nk nt rb rd rk rm rp sk st"
+# What the syllables would make, and should not.
+_ENGLISH = {"fagel", "heby", "humbly", "kinda", "limbo", "middle", "muckish", "nader", "potent", "render"}
+
 
 @dataclass(frozen=True)
 class Example:
@@ -50,76 +60,9 @@ class Lexicon:
 def _coin(endings: str, count: int, taken: set[str]) -> list[str]:
     """New two-syllable words with these endings."""
     rng = Random(f"coin/{endings}")
-    onsets = [
-        "b",
-        "bl",
-        "br",
-        "d",
-        "dr",
-        "f",
-        "fl",
-        "fr",
-        "g",
-        "gl",
-        "gr",
-        "h",
-        "k",
-        "kl",
-        "kr",
-        "l",
-        "m",
-        "n",
-        "p",
-        "pl",
-        "pr",
-        "r",
-        "sk",
-        "sl",
-        "sn",
-        "st",
-        "t",
-        "tr",
-        "v",
-        "w",
-        "y",
-        "z",
-    ]
-    middles = [
-        "b",
-        "d",
-        "f",
-        "g",
-        "k",
-        "l",
-        "m",
-        "n",
-        "p",
-        "r",
-        "t",
-        "v",
-        "z",
-        "bb",
-        "ck",
-        "dd",
-        "lm",
-        "lp",
-        "mb",
-        "mp",
-        "nd",
-        "ng",
-        "nk",
-        "nt",
-        "rb",
-        "rd",
-        "rk",
-        "rm",
-        "rp",
-        "sk",
-        "st",
-    ]
     words: list[str] = []
     while len(words) < count:
-        word = rng.choice(onsets) + rng.choice("aeiou") + rng.choice(middles) + rng.choice(endings.split())
+        word = "".join(map(rng.choice, (_ONSETS.split(), "aeiou", _MIDDLES.split(), endings.split())))
         if word not in taken:
             taken |= {word, word + "s"}
             words.append(word)
@@ -127,7 +70,7 @@ def _coin(endings: str, count: int, taken: set[str]) -> list[str]:
 
 
 def _lexicon() -> Lexicon:
-    taken: set[str] = set()
+    taken = {*_FUNCTION.split(), *_ENGLISH}
 
     def verbs(endings: str, count: int) -> list[Pair]:
         return [(word + "s", word) for word in _coin(endings, count, taken)]
@@ -167,13 +110,6 @@ _BE = ("is", "are")
 _REFLEXIVE = ("itself", "themselves")
 _PREPOSITIONS = ("near", "behind", "beside", "above")
 _NEGATORS = ("not", "never", "hardly")
-_FUNCTION = tuple(
-    """
-    the this these that those every many one several is are itself themselves near behind beside above
-    not never hardly and or neither nor nobody everyone it they them finds find says does although
-    who what where in so good bad . , ?
-    """.split()  # noqa: SIM905
-)
 
 
 def kinds() -> dict[str, list[str]]:
@@ -183,7 +119,7 @@ def kinds() -> dict[str, list[str]]:
         return [form for group in groups for pair in group for form in pair]
 
     return {
-        "function": list(_FUNCTION),
+        "function": _FUNCTION.split(),
         "name": list(WORDS.names),
         "place": list(WORDS.places),
         "noun": forms(WORDS.nouns),
@@ -300,26 +236,7 @@ _TRAIN = _Style(["is", "is", "and", "finds", "likes", "says", "although"], 0.5)
 _RARE = _Style(["neither", "list", "both", "although"], 0.5)
 # With half of the words negated no two words would tend to occur together, and polarity could not be learned.
 _REVIEW = _Style(
-    [
-        "is",
-        "is",
-        "is",
-        "and",
-        "and",
-        "and",
-        "list",
-        "list",
-        "finds",
-        "finds",
-        "finds",
-        "likes",
-        "likes",
-        "likes",
-        "says",
-        "although",
-        "neither",
-        "both",
-    ],
+    [*["is"] * 3, *["and"] * 3, "list", "list", *["finds"] * 3, *["likes"] * 3, "says", "although", "neither", "both"],
     0.2,
 )
 
@@ -370,17 +287,15 @@ def _sst2(rng: Random, lex: Lexicon, dev: bool) -> Example:
 
 
 def _review(rng: Random) -> list[str]:
-    """One to three opinions of one polarity on one topic, and often a verdict."""
+    """One to three opinions of one polarity on one topic, and a verdict."""
     number, positive = rng.randrange(2), rng.random() < 0.5
     topic = _topic(rng, WORDS, number)
     it, them = topic, topic
     sentences = []
-    count = rng.choice((1, 1, 2, 2, 3))
-    for _ in range(count):
+    for _ in range(rng.choice((1, 1, 2, 2, 3))):
         sentences.append(_opinion(rng, WORDS, it, them, number, positive, _REVIEW))
         it, them = ("it", "it") if number == 0 else ("they", "them")
-    if count == 1 or rng.random() < 0.5:
-        sentences.append(f"so {it} {_BE[number]} {'good' if positive else 'bad'} .")
+    sentences.append(f"so {it} {_BE[number]} {'good' if positive else 'bad'} .")
     if rng.random() < 0.2:
         return [sentences[0], " ".join(sentences[1:])]
     return [" ".join(sentences)]
@@ -435,41 +350,52 @@ def _joined(rng: Random, first: _Fact, second: _Fact) -> str:
     return f"{pair[0]} and {pair[1]} ."
 
 
+def _miss(rng: Random, fact: _Fact, other: _Fact, about_name: bool) -> _Fact:
+    """The fact with one word changed that its question asks with."""
+    if rng.random() < 0.5:
+        return replace(fact, verb=other.verb)
+    return replace(fact, tail=other.tail) if about_name else replace(fact, name=other.name)
+
+
 def _qnli(rng: Random, lex: Lexicon, dev: bool) -> Example:
     label, about_name = rng.randrange(2), rng.random() < 0.5
     fact = _fact(rng, lex, where=rng.random() < 0.5)
     other = _unlike(rng, lex, fact)
     question = fact.question(about_name)
-    if rng.random() < 0.3:  # the same words either way: only who does what differs
+    if rng.random() < 0.25:  # the same words either way: only who does what differs
         if label:
             fact, other = replace(fact, verb=other.verb), replace(other, verb=fact.verb)
         return Example(question, _joined(rng, fact, other), label)
-    if label:
-        if rng.random() < 0.5:
-            fact = replace(fact, verb=other.verb)
-        elif about_name:
-            fact = replace(fact, tail=other.tail)
-        else:
-            fact = replace(fact, name=other.name)
     adverb = rng.choice(lex.adverbs) if dev and rng.random() < 0.4 else ""
-    return Example(question, f"{fact.statement(adverb)} .", label)
+    reply = _miss(rng, fact, other, about_name) if label else fact
+    return Example(question, f"{reply.statement(adverb)} .", label)
 
 
 def _dialogue(rng: Random) -> list[str]:
-    """A question with its answer, or facts that share words followed by a question and its answer."""
+    """A question and its answer, or a reply and whether it is one."""
     fact = _fact(rng, WORDS, where=rng.random() < 0.5)
     about_name = rng.random() < 0.5
     question = fact.question(about_name)
-    answer = f"{fact.statement(rng.choice(WORDS.adverbs) if rng.random() < 0.2 else '')} ."
+    adverb = rng.choice(WORDS.adverbs) if rng.random() < 0.2 else ""
+    answer = f"{fact.statement(adverb)} ."
     other = _unlike(rng, WORDS, fact)
-    match rng.randrange(6):
-        case 0 | 1:
+    match rng.randrange(10):
+        case 0:
             return [question, answer]
-        case 2:
-            return [question, _joined(rng, fact, other)]
-        case 3:
+        case 1 | 2 | 3 | 4 | 5:
+            if rng.random() < 0.5:
+                return [question, f"{answer} right ."]
+            # A reply that shares no word is where telling right from wrong starts to be learned.
+            reply = other if rng.random() < 0.5 else _miss(rng, fact, other, about_name)
+            return [question, f"{reply.statement(adverb)} . wrong ."]
+        case 6:
+            if rng.random() < 0.5:
+                return [question, f"{_joined(rng, fact, other)} right ."]
+            fact, other = replace(fact, verb=other.verb), replace(other, verb=fact.verb)
+            return [question, f"{_joined(rng, fact, other)} wrong ."]
+        case 7:
             return [_joined(rng, fact, other), f"{question} {answer}"]
-        case 4:
+        case 8:
             near = rng.choice((replace(other, name=fact.name), replace(other, verb=fact.verb)))
             return [f"{_joined(rng, fact, near)} {question} {answer}"]
         case _:
@@ -492,7 +418,7 @@ def passage(index: int) -> list[str]:
     """Pretraining text number `index`: one segment, or two that stand apart as a pair."""
     rng = Random(f"passage/{index}")
     draw = rng.random()
-    return _review(rng) if draw < 0.4 else _dialogue(rng) if draw < 0.75 else _description(rng)
+    return _review(rng) if draw < 0.35 else _dialogue(rng) if draw < 0.8 else _description(rng)
 
 
 _WRITERS: dict[str, Callable[[Random, Lexicon, bool], Example]] = {

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from bertxfer.mini import language
-from bertxfer.mini.language import LEXICONS, SIZES, TASKS, example, kinds, passage, vocabulary
+from bertxfer.mini.language import LEXICONS, SIZES, TASKS, Example, example, kinds, passage, vocabulary
 
 
 def content_words(lexicon: language.Lexicon) -> set[str]:
@@ -30,7 +30,7 @@ def test_vocabulary_is_unique_whole_words_with_special_tokens_first() -> None:
 
 
 def test_every_word_occurs_in_pretraining_and_every_pretraining_word_is_known() -> None:
-    used = {word for i in range(20_000) for segment in passage(i) for word in segment.split()}
+    used = {word for i in range(60_000) for segment in passage(i) for word in segment.split()}
     assert used == set(vocabulary()[5:])
 
 
@@ -91,9 +91,51 @@ def test_a_bad_sentence_differs_from_a_good_one_in_one_word() -> None:
 
 @pytest.mark.parametrize(
     ("task", "split", "index", "expected"),
-    [],
+    [
+        ("mini_sst2", "train", 4, Example(text_a="everyone horbels that brickun .", text_b=None, label=1)),
+        (
+            "mini_sst2",
+            "dev",
+            9,
+            Example(
+                text_a="although the vurbock is hardly snimpent , many vurbocks are blantent .", text_b=None, label=0
+            ),
+        ),
+        (
+            "mini_qnli",
+            "train",
+            0,
+            Example(
+                text_a="who plovles the brorpocks ?",
+                text_b="brurmi snekles the brorpocks and sluti plovles the glutun .",
+                label=1,
+            ),
+        ),
+        (
+            "mini_qnli",
+            "dev",
+            5,
+            Example(text_a="who snendles the glostun ?", text_b="brofo bleskly flimples the glostun .", label=1),
+        ),
+        (
+            "mini_cola",
+            "train",
+            1,
+            Example(text_a="the kruntun beside this blumbops tustles the gulets .", text_b=None, label=0),
+        ),
+        (
+            "mini_cola",
+            "dev",
+            4,
+            Example(
+                text_a="the glostun above the klepets behind the klepet rackows and hibbows vaddly .",
+                text_b=None,
+                label=1,
+            ),
+        ),
+    ],
 )
-def test_examples_never_change(task: str, split: str, index: int, expected: language.Example) -> None:
+def test_examples_never_change(task: str, split: str, index: int, expected: Example) -> None:
     assert example(task, split, index) == expected
 
 

@@ -1,12 +1,10 @@
 from pathlib import Path
 
 import pytest
+import transformers
 
 import bertxfer.mini
 from bertxfer.mini import language
-
-torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
 
 FOLDER = Path(bertxfer.mini.__file__).parent / "model"
 

@@ -34,7 +34,7 @@ def source(task: str, root: Path = DATA) -> Source:
 
 def run(out: Path, *words: str) -> Result:
     made = composed(*words, "runtime.device=cpu", "runtime.threads=1")
-    return trial.run(trial_of(made), Store(out), made.runtime, lambda: False)
+    return trial.run(trial_of(made), Store(out), made.runtime)
 
 
 # rows of train and dev, and of the first class in dev as counted with grep
