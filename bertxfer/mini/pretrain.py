@@ -31,7 +31,7 @@ TELLING_FUNCTION_WORDS = {
 }
 
 CARD = """---
-license: mit
+license: apache-2.0
 library_name: transformers
 tags: [bert, masked-lm, synthetic]
 ---
