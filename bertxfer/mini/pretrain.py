@@ -99,7 +99,7 @@ class Corpus:
 
     def corrupt(self, ids: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """The ids with some words masked or replaced, and which ones are to be predicted."""
-        # A verdict is learned where the words it rests on can be seen: else right and wrong were not, in 4,900 steps.
+        # A verdict is learned where the words it rests on can be seen (match 0.57 without, 0.86 with; one run each).
         clean = torch.rand(len(ids), 1, generator=self.generator) < CLEAN
         rate = torch.where(clean & (self.rate[ids] < VERDICT), 0.0, self.rate[ids])
         chosen = torch.rand(ids.shape, generator=self.generator) < rate
@@ -187,9 +187,9 @@ def build(layers: int, hidden: int) -> BertForMaskedLM:
 def grow(shallow: BertForMaskedLM, layers: int) -> BertForMaskedLM:
     """The old layers, each behind new ones.
 
-    New layers that nearly pass their input on keep the loss, but stay idle, and then the order of the layers hardly
-    matters: permuting them took 9 points off mini_cola (one seed). Fully drawn ones recover the loss within 200 steps,
-    and permuting takes 72 points off.
+    New layers that nearly pass their input on keep the loss, but may stay idle, so that their order would not matter.
+    Fully drawn ones brought it from 3.8 back to 1.9 within 200 steps. A model grown the first way lost 9 points of
+    mini_cola when permuted, one grown this way 72 (one seed each; language and steps differed too).
     """
     deep = build(layers, shallow.config.hidden_size)
     stride = layers // shallow.config.num_hidden_layers
