@@ -22,7 +22,7 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 	touch $@
 
 run: setup  ## the main job on the embedded default: the papers' findings in a small table
-	$(BIN)/python -m bertxfer -m experiment=mini training.epochs=3 runtime.output_dir=$(OUTPUT)
+	$(BIN)/python -m bertxfer -m experiment=mini training.epochs=2 runtime.output_dir=$(OUTPUT)
 
 test: setup  ## all tests but those that need a cluster
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --ignore=tests/slurm
