@@ -7,6 +7,7 @@ import re
 import sys
 import time
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -15,18 +16,23 @@ from bertxfer.errors import BertxferError
 from bertxfer.files import write_json
 from bertxfer.identity import Science, Trial
 from bertxfer.store import Store
-from bertxfer.sweep import Sweep
+from bertxfer.sweep import Point, Sweep
 
 
 @dataclass(frozen=True)
 class Manifest:
     folder: Path
-    trials: list[Trial]
+    points: list[Point]
     runtime: Runtime
 
     @property
     def name(self) -> str:
         return self.folder.name
+
+    @cached_property
+    def trials(self) -> list[Trial]:
+        """The distinct trials."""
+        return list({point.trial.id: point.trial for point in self.points}.values())
 
     @property
     def store(self) -> Store:
@@ -46,6 +52,7 @@ def freeze(sweep: Sweep) -> Manifest:
         "launched": time.time(),
         "runtime": {**dataclasses.asdict(sweep.runtime), "output_dir": str(root)},
         "trials": [_as_dict(trial) for trial in sweep.trials],
+        "points": [{"axes": point.axes, "trial": point.trial.id} for point in sweep.points],
     }
     write_json(folder / "manifest.json", content)
     return read(folder)
@@ -56,13 +63,14 @@ def read(folder: Path) -> Manifest:
     path = folder / "manifest.json"
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-        trials = [_trial(plain) for plain in content["trials"]]
+        trials = {plain["id"]: _trial(plain) for plain in content["trials"]}
+        points = [Point(point["axes"], trials[point["trial"]]) for point in content["points"]]
         runtime = Runtime(**content["runtime"])
     except FileNotFoundError:
         raise BertxferError(f"there is no sweep at {folder}") from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise BertxferError(f"{path} cannot be read ({error}); move it away and launch the sweep again") from error
-    return Manifest(folder, trials, dataclasses.replace(runtime, output_dir=str(folder.parent.parent)))
+    return Manifest(folder, points, dataclasses.replace(runtime, output_dir=str(folder.parent.parent)))
 
 
 def find(root: Path, name: str) -> Path:

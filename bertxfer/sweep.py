@@ -17,12 +17,25 @@ from bertxfer.identity import Trial, trial_of
 
 
 @dataclass(frozen=True)
-class Sweep:
-    """What a multirun asks for: distinct trials, and how they are to be run."""
+class Point:
+    """A place in the grids: what every axis says there, and the trial that it means. Two places may mean one trial."""
 
-    trials: list[Trial]
+    axes: dict[str, Any]
+    trial: Trial
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What a multirun asks for, place by place, and how it is to be run."""
+
+    points: list[Point]
     runtime: Runtime
     name: str = "sweep"
+
+    @property
+    def trials(self) -> list[Trial]:
+        """The distinct trials."""
+        return list({point.trial.id: point.trial for point in self.points}.values())
 
 
 Axes = dict[str, list[str]]  # key -> the overrides it takes one after another
@@ -109,18 +122,16 @@ def _refuse_added_keys(node: DictConfig, schema: type, prefix: str) -> None:
 
 
 def sweep_of(overrides: Sequence[str], composer: Composer) -> Sweep:
-    """Every distinct trial that the words of a multirun mean. Trials with the same id are one."""
+    """Every place that the words of a multirun mean, with its trial."""
     command_line = axes_of(overrides, composer.loader)
     wanted = points(command_line, _experiment_grids(command_line, composer))
-    trials: dict[str, Trial] = {}
-    runtimes = []
-    for config in configs(wanted, composer):
-        trial = trial_of(config)
-        trials[trial.id] = trial
+    found, runtimes = [], []
+    for words, config in zip(wanted, configs(wanted, composer), strict=True):
+        found.append(Point(_said(words), trial_of(config)))
         runtimes.append(config.runtime)
     if any(runtime != runtimes[0] for runtime in runtimes):
         raise ConfigError("runtime", "is not an axis: it changes no result, so all trials of a sweep share it")
-    return Sweep(list(trials.values()), runtimes[0], _name(command_line))
+    return Sweep(found, runtimes[0], _name(command_line))
 
 
 def _experiment_grids(command_line: Axes, composer: Composer) -> list[Axes]:
@@ -136,6 +147,12 @@ def _experiment_grids(command_line: Axes, composer: Composer) -> list[Axes]:
     if not isinstance(plain, list) or not all(isinstance(grid, dict) for grid in plain):
         raise ConfigError("grids", "is a list of grids, each a mapping of keys to values")
     return [grid_axes(grid, composer.loader) for grid in plain]
+
+
+def _said(words: Sequence[str]) -> dict[str, Any]:
+    """The axes of a place as plain data."""
+    parsed = [_parsed(word) for word in words]
+    return {override.key_or_group: override.value() for override in parsed if not override.is_delete()}
 
 
 def _name(command_line: Axes) -> str:

@@ -17,7 +17,7 @@ from bertxfer.launchers.local import Local
 from bertxfer.launchers.slurm import Slurm
 from bertxfer.queue import Queue
 from bertxfer.store import Result, Store
-from bertxfer.sweep import Sweep
+from bertxfer.sweep import Point, Sweep
 from bertxfer.worker import Stop, drain
 
 LAUNCHERS: dict[str, type[Launcher]] = {"inline": Inline, "local": Local, "slurm": Slurm}
@@ -61,9 +61,8 @@ def run_sweep(sweep: Sweep, launcher: Launcher) -> list[Result | None]:
 def results_of(configs: Sequence[Config], launcher: Launcher) -> list[Result | None]:
     """The result of each config, in their order, for sweepers that wait for scores; null where it failed."""
     trials = [trial_of(config) for config in configs]
-    distinct = {trial.id: trial for trial in trials}
     with contextlib.suppress(TrialsFailed):  # a failed trial has no score; the others have
-        run_sweep(Sweep(list(distinct.values()), configs[0].runtime), launcher)
+        run_sweep(Sweep([Point({}, trial) for trial in trials], configs[0].runtime), launcher)
     store = Store(Path(configs[0].runtime.output_dir).absolute())
     return [store.result(trial.id) for trial in trials]
 
