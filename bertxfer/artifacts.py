@@ -1,7 +1,6 @@
 """What trials share on disk, made once: found by name, trusted by content, bounded in size."""
 
 import contextlib
-import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,7 +15,9 @@ class Artifacts:
 
     def __init__(self, root: Path, max_gb: float | None) -> None:
         self.root, self.max_gb = root, max_gb
-        self._trusted: set[tuple[str, int]] = set()  # files that this process has read whole, by name and number
+        self._trusted: set[tuple[str, int, int]] = (
+            set()
+        )  # files that this process has read whole, and when they changed
 
     def has(self, kind: str, name: str) -> bool:
         """Whether it is there, without looking into it."""
@@ -27,13 +28,13 @@ class Artifacts:
         good = []
         for path in self._files(kind, name):
             with contextlib.suppress(FileNotFoundError):  # evicted by another worker just now
-                identity = (str(path), path.stat().st_ino)
+                identity = (str(path), path.stat().st_size, path.stat().st_mtime_ns)
                 if identity not in self._trusted and digest(path) != path.stem:
                     print(f"damaged, and made again: {path}", file=sys.stderr, flush=True)
                     path.unlink()
                     continue
                 self._trusted.add(identity)
-                os.utime(path)  # used now: what was used long ago is evicted first
+                _used(path).touch()  # what was used long ago is evicted first
                 good.append(path)
         return good
 
@@ -42,6 +43,7 @@ class Artifacts:
         folder = self.root / kind / name
         folder.mkdir(parents=True, exist_ok=True)
         path = write_whole(folder / "new.safetensors", write, lambda made: f"{digest(made)}.safetensors")
+        _used(path).touch()
         self._evict(path)
         return path
 
@@ -64,7 +66,7 @@ class Artifacts:
         found = []
         for path in self.root.glob("*/*/[!.]*.safetensors"):
             with contextlib.suppress(FileNotFoundError):
-                found.append((path.stat().st_mtime, path.stat().st_size, path))
+                found.append((_used(path).stat().st_mtime, path.stat().st_size, path))
         excess = sum(size for _, size, _ in found) - self.max_gb * 1e9
         for _, size, path in sorted(found):
             if excess <= 0:
@@ -72,3 +74,8 @@ class Artifacts:
             if path != newest:
                 path.unlink(missing_ok=True)
                 excess -= size
+
+
+def _used(path: Path) -> Path:
+    """Its time is when the artifact was last used; the artifact's own is left alone, as it tells of changes."""
+    return path.with_name("used")

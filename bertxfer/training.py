@@ -66,7 +66,9 @@ class State:
         self.pending.clear()
 
 
-def build_optimizer(model: nn.Module, redrawn: set[str], factor: float, optimizer: Optimizer) -> torch.optim.Optimizer:
+def build_optimizer(
+    model: nn.Module, redrawn: set[str], factor: float, optimizer: Optimizer, fused: bool = True
+) -> torch.optim.Optimizer:
     """Adam or AdamW; redrawn tensors have their own learning rate, biases and LayerNorm no decay."""
     groups: dict[tuple[float, float], list[nn.Parameter]] = {}
     for name, parameter in model.named_parameters():
@@ -75,7 +77,7 @@ def build_optimizer(model: nn.Module, redrawn: set[str], factor: float, optimize
         groups.setdefault((lr, decay), []).append(parameter)
     settings = [{"params": p, "lr": lr, "peak_lr": lr, "weight_decay": decay} for (lr, decay), p in groups.items()]
     kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[optimizer.name]
-    return kind(settings, betas=(optimizer.beta1, optimizer.beta2), eps=optimizer.eps, fused=True)
+    return kind(settings, betas=(optimizer.beta1, optimizer.beta2), eps=optimizer.eps, fused=fused)
 
 
 @dataclass(frozen=True)

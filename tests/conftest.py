@@ -65,6 +65,12 @@ def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def low_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same with three layers, for tests that tell layers apart."""
+    return _bert(3, tmp_path_factory.mktemp("low") / "low")
+
+
+@pytest.fixture(scope="session")
 def shallow_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same with one layer, for tests in which the training is not what matters."""
     return _bert(1, tmp_path_factory.mktemp("shallow") / "shallow")
