@@ -30,8 +30,9 @@ test: setup  ## all tests but those that need a cluster
 test-slurm: setup  ## sweeps on a real SLURM, brought up on this machine (Debian packages are installed if missing)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/slurm
 
-bench: setup  ## ratios of speed, measured side by side: packed workers against one SLURM job a trial
+bench: setup  ## ratios of speed, measured side by side: workers against a SLURM job a trial, probes against the plain way
 	$(BIN)/python bench/slots.py
+	$(BIN)/python bench/probes.py
 
 lint: setup  ## ruff and mypy
 	$(BIN)/ruff check .

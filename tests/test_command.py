@@ -15,6 +15,7 @@ from bertxfer.command import in_order
         ("a=1 --info defaults b=2", "--info defaults a=1 b=2"),
         ("-m seed=0..9", "-m seed=range(0,10)"),
         ("-m data.n=5..5", "-m data.n=range(5,6)"),
+        ("analysis=weights,attention", "analysis=[weights,attention]"),
         ("name=a..b +x=1 ~y", "name=a..b +x=1 ~y"),
     ],
 )
