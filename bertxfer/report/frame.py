@@ -67,11 +67,21 @@ def completeness(results: pd.DataFrame) -> Completeness:
 
 
 def select(results: pd.DataFrame, where: Mapping[str, Any]) -> pd.DataFrame:
-    """The rows whose columns have these values: {"treatment_text": "as pretrained"}. A column that is not there: none."""
+    """The rows whose columns have these values: {"treatment_text": "as pretrained"}. A gap is found by None."""
     chosen = pd.Series(True, index=results.index)
     for column, value in where.items():
-        chosen &= (results[column] == value).fillna(False) if column in results else False
-    return results[chosen.astype(bool)]
+        if column not in results:
+            chosen &= is_gap(value)
+        elif is_gap(value):
+            chosen &= results[column].isna()
+        else:
+            chosen &= (results[column] == value).fillna(False).astype(bool)
+    return results[chosen]
+
+
+def is_gap(value: Any) -> bool:
+    """Whether a cell is empty: None, NA or NaN."""
+    return value is None or value is pd.NA or value != value
 
 
 def history(ids: Iterable[str], store: Store) -> pd.DataFrame:
@@ -192,7 +202,7 @@ def _typed(table: pd.DataFrame) -> pd.DataFrame:
     """Whole numbers stay whole and truths stay truths where some rows have none: k is 3, not 3.0."""
     columns = {}
     for name in table.columns:
-        kinds = {type(value) for value in table[name].tolist() if value is not None and value == value}
+        kinds = {type(value) for value in table[name].tolist() if not is_gap(value)}
         gaps = table[name].isna().any()
         if kinds == {int}:
             columns[name] = table[name].astype("Int64" if gaps else "int64")
