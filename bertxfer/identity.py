@@ -66,6 +66,7 @@ class DataScience:
     fraction: float | None
     max_length: int
     stride: int | None  # null where a text is not cut into windows
+    dev_n: int | None = None  # null: the whole dev set
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,8 @@ class Science:
 
     def as_dict(self) -> dict[str, Any]:
         plain: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(self)))
+        if plain["data"]["dev_n"] is None:  # it came later; ids from before must stay
+            del plain["data"]["dev_n"]
         return plain
 
     @property
@@ -100,7 +103,7 @@ class Science:
         return Science(
             model=_build(ModelScience, plain["model"]),
             task=_build(TaskScience, task),
-            data=_build(DataScience, plain["data"]),
+            data=_build(DataScience, {"dev_n": None, **plain["data"]}),
             treatment=_build(Treatment, treatment),
             optimizer=_build(Optimizer, plain["optimizer"]),
             training=_build(Training, plain["training"]),
@@ -194,7 +197,7 @@ def _sample(config: Config, model: Pretrained) -> DataScience:
                 f"{stride} leaves no new tokens to a window of data.max_length={longest} beside a question of "
                 f"task.span.question_length={task.span.question_length}; it must be below {room}",
             )
-    return DataScience(None if n == "all" else n, data.fraction, longest, stride)
+    return DataScience(None if n == "all" else n, data.fraction, longest, stride, data.dev_n)
 
 
 def _build(kind: type[T], plain: dict[str, Any]) -> T:
