@@ -99,7 +99,9 @@ class Data:
     fraction: float | None = None
     dev_n: int | None = None  # only the first rows of the dev set; null: all of it
     max_length: int | None = None  # in tokens; null: 128 (span tasks: 384), or what the model takes if that is less
-    stride: int | None = None  # tokens that neighbouring windows of a passage share; null: a third of max_length
+    stride: int | None = (
+        None  # tokens that neighbouring windows of a passage share; null: a third of max_length, if it has room
+    )
     root: str | None = "${oc.env:BERTXFER_DATA,null}"  # a folder of data sets; null: the hub
 
 

@@ -13,7 +13,7 @@ Axes = dict[str, list[str]]
 
 # Axes that count layers or heads. Only they may say L and H.
 SHAPED = ("k", "block", "block_size", "layer", "head", "probe.layer", "probe.removed")
-_END = r"(\d+|[LH](?:[+-]\d+)?)"
+_END = r"(\d+|[LH](?:[+-]\d+|/2)?)"
 # What scale=tiny makes of a grid. Sizes stay different from each other, so that curves stay different curves.
 TINY_SEEDS, TINY_VALUES, TINY_ROWS, TINY_STEP, TINY_DEV = 2, 4, 16, 8, 32
 TINY_FRACTION = 0.0005  # 30 of the mini tasks' 60,000 rows
@@ -116,7 +116,8 @@ def _number(end: str, shape: Shape | None) -> int:
     if end.isdigit():
         return int(end)
     assert shape is not None
-    return (shape.layers if end[0] == "L" else shape.heads) + int(end[1:] or 0)
+    whole = shape.layers if end[0] == "L" else shape.heads
+    return whole // 2 if end[1:] == "/2" else whole + int(end[1:] or 0)
 
 
 def _renamed(key: str, word: str, stand_ins: Mapping[str, str]) -> str:

@@ -189,8 +189,9 @@ def _sample(config: Config, model: Pretrained) -> DataScience:
         raise ConfigError("data.max_length", f"{longest} is more than the {model.positions} tokens {model.name} takes")
     stride = None
     if task.kind == "span":
-        stride = longest // 3 if data.stride is None else data.stride
         room = longest - task.span.question_length - 4  # the special tokens: RoBERTa has four
+        usual = longest // 3 if longest // 3 < room else room // 2  # a short window has no third to share
+        stride = usual if data.stride is None else data.stride
         if stride >= room:
             raise ConfigError(
                 "data.stride",

@@ -29,6 +29,7 @@ def values(axes: dict[str, list[str]], key: str) -> list[str]:
         ("head=1..H", range(1, 13), range(1, 13)),
         ("probe.removed=1..L-1", range(1, 12), range(1, 6)),
         ("layer=1,2,L-1,L", [1, 2, 11, 12], [1, 2, 5, 6]),
+        ("k=0,L/2,L", [0, 6, 12], [0, 3, 6]),
         ("seed=0..9", range(10), range(10)),
     ],
 )

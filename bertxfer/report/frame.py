@@ -67,11 +67,13 @@ def completeness(results: pd.DataFrame) -> Completeness:
 
 
 def select(results: pd.DataFrame, where: Mapping[str, Any]) -> pd.DataFrame:
-    """The rows whose columns have these values: {"treatment_text": "as pretrained"}. A gap is found by None."""
+    """The rows whose columns have these values, or one of a list: {"treatment_text": "as pretrained"}. None: a gap."""
     chosen = pd.Series(True, index=results.index)
     for column, value in where.items():
         if column not in results:
-            chosen &= is_gap(value)
+            chosen &= value is None
+        elif isinstance(value, (list, tuple)):
+            chosen &= results[column].isin(value)
         elif is_gap(value):
             chosen &= results[column].isna()
         else:
@@ -82,6 +84,20 @@ def select(results: pd.DataFrame, where: Mapping[str, Any]) -> pd.DataFrame:
 def is_gap(value: Any) -> bool:
     """Whether a cell is empty: None, NA or NaN."""
     return value is None or value is pd.NA or value != value
+
+
+def measured(results: pd.DataFrame, figure: Mapping[str, Any]) -> pd.DataFrame:
+    """The rows a figure is about, with what it draws of them: `y`, and `measure`, the name of that metric.
+
+    A figure of several metrics has each row once for each.
+    """
+    chosen = select(results, figure.get("where") or {})
+    named = figure.get("y") or "score"
+    parts = []
+    for column in [named] if isinstance(named, str) else named:
+        measure = chosen["task.headline"] if column == "score" else column.removeprefix("metrics.")
+        parts.append(chosen.assign(y=chosen.get(column, math.nan), measure=measure))
+    return pd.concat(parts, ignore_index=True)
 
 
 def history(ids: Iterable[str], store: Store) -> pd.DataFrame:
@@ -140,7 +156,10 @@ def _defaults(trial: Trial) -> dict[str, Any]:
 
 def _science(trial: Trial) -> dict[str, Any]:
     plain = trial.science.as_dict()
-    flat = {"id": trial.id, "treatment_text": schemes.describe(trial.science.treatment), **flatten(plain)}
+    text = schemes.describe(trial.science.treatment)
+    # Every permutation is another treatment; `treatment` has one word for all of them, to average over.
+    short = "layers permuted" if trial.science.treatment.order else text
+    flat = {"id": trial.id, "treatment": short, "treatment_text": text, **flatten(plain)}
     if plain["data"]["n"] is None and plain["data"]["fraction"] is None:
         flat["data.n"] = "all"
     return flat

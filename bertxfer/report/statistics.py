@@ -137,9 +137,9 @@ def claim(row: Mapping[str, Any]) -> str:
     if n < 2:
         return f"{_count(n, 'pair')}: nothing can be said about a difference"
     direction = "higher" if row["mean"] > 0 else "lower"
-    size = f"{abs(100 * row['mean']):.1f} points {direction} than the baseline"
+    size = f"{abs(100 * row['mean']):.1f} points {direction} than the baseline" if row["mean"] else "as the baseline"
     if n < FEWEST_PAIRS:
-        return f"{size} in {n} pairs: too few for a claim, no signed-rank or permutation test of {n} pairs reaches 0.05"
+        return f"{size} in {n} pairs: too few for a claim"
     if math.isnan(row["p_holm"]):
         return f"{size} in every one of {n} pairs: the t-test needs some spread"
     p = f"p {_p(row['p_holm'])} after Holm's correction, {n} pairs"
@@ -163,8 +163,10 @@ def correlations(results: pd.DataFrame, over: str = "seed", between: str = "task
 
 def quartiles(values: pd.DataFrame, by: str, y: str) -> pd.DataFrame:
     """cs224n2020's summaries: count, mean, sd, min, quartiles, max of `y` for each value of `by`."""
-    table = values.groupby(by, sort=True, dropna=False)[y].describe().reset_index()
-    return table.rename(columns={"std": "sd"})
+    rows = []
+    for value, group in values.groupby(by, sort=True):
+        rows.append({by: value, **group[y].astype(float).describe().rename({"std": "sd"})})
+    return pd.DataFrame(rows, columns=[by, "count", "mean", "sd", "min", "25%", "50%", "75%", "max"])
 
 
 def _correlation(a: Array, b: Array) -> dict[str, Any]:
