@@ -83,7 +83,8 @@ def draw(
     subtitle = [explanation] if explanation else []
     if is_demonstration(results):
         subtitle.append(f"Demonstration: {MINI_NOTE}.")
-    titled = chart.properties(title=alt.Title(title, subtitle=subtitle)).configure(**LOOK)
+    labels = {"labels": _labels(figure, marks)}
+    titled = chart.properties(title=alt.Title(title, subtitle=subtitle), usermeta=labels).configure(**LOOK)
     return Drawing(figure, title, explanation, marks, json.loads(titled.to_json()))
 
 
@@ -109,6 +110,13 @@ def _chart(
     if figure.kind in ("points", "treatments"):
         return marks, getattr(charts, figure.kind)(figure, marks)
     return marks, charts.curves(_labelled(figure), marks)
+
+
+def _labels(figure: Figure, marks: Marks) -> int:
+    """How wide the labels left of the first panel are, which a page must leave room for."""
+    column = {"treatments": "x", "matrix": "row"}.get(figure.kind)
+    longest = marks.data[column].map(len).max() if column else 0
+    return 60 + min(220, 6 * int(longest))
 
 
 def models(results: pd.DataFrame) -> list[str]:

@@ -56,21 +56,22 @@ def figures_of(block: Any) -> list[Figure]:
     return [_figure(one) for one in (block if isinstance(block, list) else [block])]
 
 
-def guess(results: pd.DataFrame) -> Figure:
-    """The figure that suits a sweep without a `figure:` block, from what its places vary."""
+def guess(results: pd.DataFrame) -> dict[str, Any]:
+    """The block that suits a sweep without one, from what its places vary."""
 
     def varies(column: str) -> bool:
         return column in results and results[column].nunique() > 1
 
-    sizes = tuple(column for column in ("data.n", "data.fraction") if varies(column))
+    sizes = [column for column in ("data.n", "data.fraction") if varies(column)]
     schemes = set(results["scheme"].dropna()) if "scheme" in results else set()
+    block: dict[str, Any] = {"kind": "treatments", "series": sizes}
     if schemes == {"incremental"} and varies("k"):
-        return Figure("curves", x="k", series=sizes)
-    if schemes == {"localized"} and varies("block"):
-        return Figure("curves", x="block", series=("preserve", *sizes) if varies("preserve") else sizes)
-    if schemes == {"single"} and varies("layer"):
-        return Figure("bars", x="layer", series=sizes, interval="sd2")
-    return Figure("treatments", series=sizes)
+        block = {"kind": "curves", "x": "k", "series": sizes}
+    elif schemes == {"localized"} and varies("block"):
+        block = {"kind": "curves", "x": "block", "series": [*(["preserve"] if varies("preserve") else []), *sizes]}
+    elif schemes == {"single"} and varies("layer"):
+        block = {"kind": "bars", "x": "layer", "series": sizes}
+    return {**block, "tables": ["summary", "differences"]}
 
 
 def _figure(block: Any) -> Figure:

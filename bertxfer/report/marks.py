@@ -80,7 +80,7 @@ def places_of(
         table = chosen.assign(y=chosen[y].astype("float64"), series=_series(chosen, figure) if named is None else named)
         table["facet"] = _facet(table, figure, y)
         table["x"] = _x(table, figure)
-        table["size"] = _size(table)
+        table["size"] = sizes(table)
         tables.append(table)
     places, without = _with_x(pd.concat(tables, ignore_index=True), figure)
     places, split = _split(places.drop_duplicates([*KEYS, "id"]), apart)
@@ -165,7 +165,7 @@ def _with_x(places: pd.DataFrame, figure: Figure) -> tuple[pd.DataFrame, list[st
     return places[places["x"].notna()], note
 
 
-def _size(table: pd.DataFrame) -> pd.Series:
+def sizes(table: pd.DataFrame) -> pd.Series:
     """How much data a trial was given, as the filter of the page says it."""
     size = "n=" + table["data.n"].astype("str")
     fraction = table["data.fraction"].astype("float64")
