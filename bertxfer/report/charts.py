@@ -181,7 +181,8 @@ def _sorted(values: list[Any]) -> list[Any]:
 
 def _y(figure: Figure, field: str = "y") -> alt.Y:
     """The vertical axis. Ends of intervals have it too: an axis is called by all that is drawn on it."""
-    return alt.Y(f"{field}:Q", scale=alt.Scale(zero=False), title=figure.y_label or "dev score")
+    axis = alt.Axis(labelFlush=True)  # a number that stood out above its panel would move the panel's heading
+    return alt.Y(f"{field}:Q", scale=alt.Scale(zero=False), axis=axis, title=figure.y_label or "dev score")
 
 
 def _tips(figure: Figure, role: str) -> list[alt.Tooltip]:
@@ -216,4 +217,4 @@ def panels(layers: list[alt.Chart], marks: Marks, width: int, height: int, colum
     # Flush: panels stand in line by their own edges, not by how far the numbers at their axes reach.
     spacing = {"column": 64, "row": 84}
     chart = layered.facet(alt.Facet("facet:N", sort=facets, header=header), columns=min(columns, len(facets)))
-    return chart.properties(bounds="flush", spacing=spacing)
+    return chart.properties(bounds="flush", spacing=spacing).resolve_axis(x="independent")

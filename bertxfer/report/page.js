@@ -19,8 +19,18 @@
     }
     const columns = spec.columns || 1;
     const wide = (room - labels - 12 - gap * (columns - 1)) / columns;
+    if (room < 560) {
+      spec.config.legend.layout = { top: { direction: "vertical" } };
+      legends(spec, (legend) => { legend.columns = Math.max(1, Math.floor((room - labels) / 140)); });
+    }
     inner.width = Math.max(100, Math.floor(Math.min(wide, 1.35 * usual)));
     return spec;
+  }
+
+  function legends(node, change) {
+    if (!node || typeof node !== "object") return;
+    if (node.legend && node.legend.columns) change(node.legend);
+    for (const [key, child] of Object.entries(node)) if (key !== "data") legends(child, change);
   }
 
   async function draw(index) {

@@ -108,7 +108,7 @@ def _page(
     return _template().render(
         name=subject.name,
         title=f"{subject.experiment or subject.name} · {', '.join(drawing.models(results))}",
-        description=subject.description,
+        description=_sentence(subject.description),
         models=drawing.models(results),
         demonstration=MINI_NOTE if drawing.is_demonstration(results) else None,
         completeness=str(counts),
@@ -142,6 +142,10 @@ def _filters(results: pd.DataFrame) -> list[tuple[str, str, list[tuple[str, str]
     amounts = [(size, size) for size in dict.fromkeys(sizes(results))]
     found = [("task", "Task", tasks), ("size", "Data", amounts)]
     return [entry for entry in found if len(entry[2]) > 1]
+
+
+def _sentence(said: str | None) -> str | None:
+    return f"{said[:1].upper()}{said[1:].rstrip('. ')}." if said else None
 
 
 def _json(value: Any) -> str:
