@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Sequence
+from functools import partial
 
 import hydra
 from hydra.errors import HydraException
@@ -44,7 +45,8 @@ def run(words: Sequence[str]) -> int:
         from bertxfer import launchers, sweep
 
         try:
-            launchers.run_one(sweep.config_with(cfg))
+            compose = partial(hydra.compose, "config")
+            launchers.run_one(sweep.config_with(cfg, sweep.task_finder(compose)))
         except BertxferError as error:  # kept from Hydra, which would add a line of its own
             failures.append(error)
 

@@ -1,7 +1,7 @@
 """Where layers, their parts and their heads are in each family of encoders, by tensor name."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bertxfer.errors import ConfigError
 
@@ -14,6 +14,7 @@ class Family:
     attention: tuple[str, ...]
     projections: tuple[str, ...]  # query, key, value: a head is some of their rows
     output: str  # a head is some of its columns
+    rest: tuple[str, ...]  # attention's LayerNorm, the two layers of the feed-forward part, its LayerNorm
     embeddings: tuple[str, ...] = ("embeddings.",)
 
 
@@ -22,18 +23,29 @@ _BERT = Family(
     attention=("attention.",),
     projections=("attention.self.query", "attention.self.key", "attention.self.value"),
     output="attention.output.dense",
+    rest=("attention.output.LayerNorm", "intermediate.dense", "output.dense", "output.LayerNorm"),
+)
+# The names that sub-modules have in results, whatever the family: first the projections, the output, then the rest.
+SUBMODULES = (
+    "attention.query",
+    "attention.key",
+    "attention.value",
+    "attention.output",
+    "attention.layernorm",
+    "feedforward.intermediate",
+    "feedforward.output",
+    "feedforward.layernorm",
 )
 FAMILIES = {
     "bert": _BERT,
     "roberta": _BERT,
-    "electra": Family(
-        _BERT.layers, _BERT.attention, _BERT.projections, _BERT.output, ("embeddings.", "embeddings_project.")
-    ),
+    "electra": replace(_BERT, embeddings=("embeddings.", "embeddings_project.")),
     "distilbert": Family(
         layers="transformer.layer",
         attention=("attention.", "sa_layer_norm."),
         projections=("attention.q_lin", "attention.k_lin", "attention.v_lin"),
         output="attention.out_lin",
+        rest=("sa_layer_norm", "ffn.lin1", "ffn.lin2", "output_layer_norm"),
     ),
 }
 
@@ -58,6 +70,17 @@ def family_of(model_type: str, key: str = "model.name") -> Family:
 def layer_prefix(family: Family, layer: int) -> str:
     """The start of the tensor names of layer 1..L."""
     return f"{family.layers}.{layer - 1}."
+
+
+def submodule(name: str, family: Family, layers: int) -> tuple[int, str]:
+    """The layer and the sub-module that a tensor is of: embeddings are layer 0, the pooler is layer L + 1."""
+    module = name.rpartition(".")[0]
+    if name.startswith(family.embeddings):
+        return 0, f"embeddings.{module.split('.')[-1]}".lower()
+    if name.startswith("pooler."):
+        return layers + 1, "pooler"
+    number, _, inside = module.removeprefix(f"{family.layers}.").partition(".")
+    return int(number) + 1, SUBMODULES[(*family.projections, family.output, *family.rest).index(inside)]
 
 
 def locate(region: str, family: Family, names: Iterable[str]) -> list[Slice]:

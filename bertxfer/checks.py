@@ -27,7 +27,10 @@ _CHOICES = {
     "training.schedule": ("linear", "cosine", "constant"),
     "training.report": ("last", "best"),
     "training.precision": ("fp32", "bf16", "tf32"),
-    "training.stop": (None, "dev_score", "train_loss"),
+    "training.stop": (None, "dev_score", "train_loss", "holdout_loss"),
+    "intermediate_mode": ("chain", "interleave"),
+    "treat_before": ("first", "last"),
+    "probe.features": (None, "mean", "cls"),
     "runtime.device": ("auto", "cuda", "mps", "cpu"),
 }
 # lowest, highest (null: none), and whether the lowest itself is allowed
@@ -45,12 +48,14 @@ _RANGES: dict[str, tuple[float, float | None, bool]] = {
     "optimizer.beta2": (0, 1, True),
     "optimizer.eps": (0, None, False),
     "optimizer.weight_decay": (0, None, True),
-    "training.epochs": (1, None, True),
+    "training.epochs": (0, None, True),
     "training.batch_size": (1, None, True),
     "training.accumulate": (1, None, True),
     "training.clip": (0, None, False),
     "training.warmup": (0, 1, True),
     "training.patience": (1, None, True),
+    "probe.holdout": (0, 0.9, False),
+    "artifacts.max_gb": (0, None, False),
     "runtime.threads": (1, None, True),
     "runtime.checkpoint_seconds": (0, None, True),
 }
@@ -73,8 +78,30 @@ def check(config: Config) -> None:
             raise ConfigError(key, f"{value} is out of range; it must be {bound}")
     if (config.training.stop is None) != (config.training.patience is None):
         raise ConfigError("training.patience", "goes with training.stop; give both or neither")
+    _check_probe(config)
     _check_task(config.task)
     _check_sample(config)
+
+
+def _check_probe(config: Config) -> None:
+    probe, training = config.probe, config.training
+    if probe.features is None:
+        if probe.layer is not None or probe.removed is not None:
+            raise ConfigError("probe.layer", "is of a probe; add training=probe or training=probe_removed")
+        if training.stop == "holdout_loss":
+            raise ConfigError(
+                "training.stop", "holdout_loss is of a probe; fine-tuning stops by dev_score or train_loss"
+            )
+        return
+    if config.task.kind == "span":
+        raise ConfigError("training", f"a probe reads one state a text; task={config.task.name} asks for every token's")
+    if training.stop not in (None, "holdout_loss"):
+        raise ConfigError("training.stop", f"a probe stops by holdout_loss, not by {training.stop}")
+    for key, value in (("accumulate", 1), ("report", "last"), ("precision", "fp32")):
+        if getattr(training, key) != value:
+            raise ConfigError(f"training.{key}", f"a probe is trained with {key}={value}")
+    if training.epochs == 0:
+        raise ConfigError("training.epochs", "a probe without training says nothing; give 1 or more")
 
 
 def _check_task(task: Task) -> None:

@@ -30,7 +30,7 @@ def in_order(words: Sequence[str]) -> list[str]:
     while rest:
         word = rest.pop(0)
         if not word.startswith("-"):
-            overrides.append(_unquoted_range(word))
+            overrides.append(_unquoted_list(_unquoted_range(word)))
             continue
         flags.append(word)
         if (word in _VALUED and rest) or (word in ("--info", "-i") and rest and rest[0] in _INFO):
@@ -44,6 +44,12 @@ def _unquoted_range(word: str) -> str:
     if match := re.fullmatch(r"(\d+)\.\.(\d+)", value):
         return f"{key}=range({int(match[1])},{int(match[2]) + 1})"
     return f"{key}=choice({value})" if ".." in value and grids.is_shape_word(word) else word
+
+
+def _unquoted_list(word: str) -> str:
+    """`analysis=weights,attention` asks for both, and is not a sweep: what a trial leaves behind is no axis."""
+    match = re.fullmatch(r"(analysis|keep)=(\w+(?:,\w+)+)", word)
+    return f"{match[1]}=[{match[2]}]" if match else word
 
 
 def one_sentence(error: Exception, keys: Sequence[str]) -> str:

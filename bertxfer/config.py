@@ -123,10 +123,29 @@ class Training:
     clip: float | None = 1.0
     schedule: str = "linear"  # linear, cosine, constant
     warmup: float = 0.0  # fraction of all steps
-    stop: str | None = None  # dev_score or train_loss: stop when it no longer improves
+    stop: str | None = None  # dev_score or train_loss (a probe: holdout_loss): stop when it no longer improves
     patience: int | None = None  # epochs without improvement that are waited for
     report: str = "last"  # the epoch whose dev score counts: last (the papers) or best
     precision: str = "fp32"  # fp32, bf16, tf32
+
+
+@dataclass
+class Probe:
+    """A small classifier on the frozen encoder, in place of fine-tuning. `training=probe` turns it on."""
+
+    features: str | None = None  # mean: over the tokens of a layer (tamkin2020); cls: its first token (singh2020)
+    layer: int | None = None  # the layer that is read, 1..L; 0: the embeddings
+    removed: int | None = None  # the same from above: layers that are taken off the top
+    pooler: bool = False  # BERT's own pooler is trained too, between the features and the classifier
+    holdout: float = 0.1  # the part of the training rows that early stopping looks at
+    half: bool = False  # features are kept in 16 bits
+
+
+@dataclass
+class Artifacts:
+    """What trials share: encoders after the stages of chains, features of probes."""
+
+    max_gb: float | None = 20.0  # on disk; what was not used for the longest time goes first. null: no limit
 
 
 @dataclass
@@ -165,6 +184,11 @@ class Config:
     head: Any = None
     permutation_seed: int | None = None
     order: Any = None
+    # Tasks to be fine-tuned on first, in front of any scheme: a task's name or a list. A stage with settings of its own
+    # is {task: rte, data: {n: 500}, training: {epochs: 2}, optimizer: {lr: 1e-5}}; the rest is as for the trial itself.
+    intermediate: Any = None
+    intermediate_mode: str = "chain"  # chain: one after another; interleave: all tasks' batches in one training
+    treat_before: str = "first"  # the stage of a chain that the treatment comes before: first, last
     # Options of every scheme that redraws.
     part: str = "all"  # all, attention, feedforward
     init: Init = field(default_factory=Init)
@@ -173,8 +197,13 @@ class Config:
     data: Data = field(default_factory=Data)
     optimizer: Optimizer = field(default_factory=Optimizer)
     training: Training = field(default_factory=Training)
+    probe: Probe = field(default_factory=Probe)
     seed: int = 0
     seeds: Seeds = field(default_factory=Seeds)
+    # What a trial leaves beside its result: not part of its id.
+    analysis: Any = None  # weights, attention: what fine-tuning changed
+    keep: Any = None  # model: the fine-tuned model, as a Hugging Face folder
+    artifacts: Artifacts = field(default_factory=Artifacts)
     runtime: Runtime = field(default_factory=Runtime)
     # What an experiment says of itself. None of it is in an id.
     description: str | None = None

@@ -32,6 +32,10 @@ class Interrupted(Exception):
         self.at, self.steps = at, steps
 
 
+class ArtifactGone(Exception):
+    """What a trial was to begin with was evicted or damaged since it was claimed; it is made again first."""
+
+
 class TrialError(BertxferError):
     """A trial that started and could not end in a result."""
 

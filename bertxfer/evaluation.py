@@ -26,9 +26,16 @@ def outputs_of(model: nn.Module, dev: Dataset, device: torch.device, precision: 
     return [outputs[place] for place in range(len(dev))]
 
 
-def evaluate(model: nn.Module, dev: Dataset, task: TaskScience, device: torch.device, precision: str) -> dict[str, Any]:
+Evaluation = dict[str, Any]  # score, metrics, and the columns of the predictions
+
+
+def evaluate(model: nn.Module, dev: Dataset, task: TaskScience, device: torch.device, precision: str) -> Evaluation:
+    """What a model achieves on the dev set."""
+    return judged(outputs_of(model, dev, device, precision), dev, task)
+
+
+def judged(outputs: list[Tensor], dev: Dataset, task: TaskScience) -> Evaluation:
     """Scores and the columns of the predictions, as plain data and tensors that a checkpoint can hold."""
-    outputs = outputs_of(model, dev, device, precision)
     kind = {"classification": _classes, "regression": _scores, "span": _answers}[task.kind]
     predictions, references, columns = kind(dev, outputs, task)
     scores = metrics.score(task.kind, task.metrics, references, predictions)

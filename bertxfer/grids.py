@@ -81,7 +81,7 @@ def _tiny(grid: Axes, sizes: Mapping[str, str]) -> Axes:
     else:
         axes["data.n"] = [f"data.n={TINY_ROWS}"]
     epochs = [int(word.split("=", 1)[1]) for word in axes.get("training.epochs", ["=1"])]
-    axes["training.epochs"] = list(dict.fromkeys(f"training.epochs={1 if n < 10 else 2}" for n in epochs))
+    axes["training.epochs"] = list(dict.fromkeys(f"training.epochs={min(n, 1 if n < 10 else 2)}" for n in epochs))
     return {**axes, "data.dev_n": [f"data.dev_n={TINY_DEV}"]}
 
 

@@ -26,7 +26,8 @@ class Model(nn.Module):
     Classes and scores are read off the pooled state, the start and end of an answer off every token's.
     """
 
-    def __init__(self, encoder: nn.Module, science: Science) -> None:
+    def __init__(self, encoder: nn.Module, science: Science, pooler: Pooler | None = None) -> None:
+        """`pooler`: that of another task's model on the same encoder."""
         super().__init__()
         self.kind, pooling, dropout = science.task.kind, science.model.pooling, science.model.dropout
         config: Any = encoder.config
@@ -36,7 +37,7 @@ class Model(nn.Module):
         self.classifier = _linear(width, outputs, generator)
         self.pooler: Pooler | None = None
         if pooling == "cls":
-            pretrained: Any = getattr(encoder, "pooler", None)
+            pretrained: Any = getattr(encoder, "pooler", None) if pooler is None else pooler
             self.pooler = Pooler(_linear(width, width, generator) if pretrained is None else pretrained.dense)
         encoder.pooler = None  # type: ignore[assignment]
         self.encoder = encoder

@@ -11,7 +11,6 @@ from bertxfer import origins, pretrained, seeds
 from bertxfer.checks import check
 from bertxfer.config import Config, Optimizer, Training
 from bertxfer.errors import BertxferError, ConfigError
-from bertxfer.origins import Origin
 from bertxfer.pretrained import Pretrained
 from bertxfer.schemes import Initializer, Treatment, stream_seed, treatment_of
 
@@ -70,6 +69,35 @@ class DataScience:
 
 
 @dataclass(frozen=True)
+class StageScience:
+    """One fine-tuning: its data and how it is trained."""
+
+    task: TaskScience
+    data: DataScience
+    optimizer: Optimizer
+    training: Training
+    pooling: str
+
+
+@dataclass(frozen=True)
+class Chain:
+    """The stages in front of a trial, and which stage the treatment comes before (null: there is no treatment)."""
+
+    mode: str  # chain, interleave
+    stages: tuple[StageScience, ...]
+    treated: str | None  # first, last
+
+
+@dataclass(frozen=True)
+class ProbeScience:
+    features: str
+    layer: int
+    pooler: bool
+    holdout: float | None  # null where nothing is held out
+    half: bool
+
+
+@dataclass(frozen=True)
 class Science:
     """What a trial is run from. It is also what the id hashes, so nothing outside it can reach the result."""
 
@@ -81,54 +109,106 @@ class Science:
     training: Training
     seeds: dict[str, int]  # only of the streams that this trial draws from
     semantics: int = SEMANTICS
+    chain: Chain | None = None
+    probe: ProbeScience | None = None
 
     def as_dict(self) -> dict[str, Any]:
+        """Plain data. What came later and is not there leaves no mark, so that older ids stay what they were."""
         plain: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(self)))
-        if plain["data"]["dev_n"] is None:  # it came later; ids from before must stay
-            del plain["data"]["dev_n"]
-        return plain
+        for data in (plain["data"], *(stage["data"] for stage in (plain["chain"] or {}).get("stages", []))):
+            if data["dev_n"] is None:
+                del data["dev_n"]
+        return {key: value for key, value in plain.items() if value is not None or key not in ("chain", "probe")}
 
     @property
     def id(self) -> str:
         return identify(self.as_dict())
+
+    def company(self) -> str | None:
+        """Trials that give the same answer are computed together: probes of all layers and seeds. None: alone."""
+        if self.probe is None:
+            return None
+        plain = self.as_dict()
+        plain["probe"].pop("layer")
+        # Seeds that change the features keep apart: those of redrawn weights, and of a chain all.
+        plain["seeds"] = self.seeds if self.chain is not None else {"redraw": self.seeds.get("redraw")}
+        return identify(plain)
 
     @staticmethod
     def from_dict(plain: dict[str, Any]) -> "Science":
         treatment = dict(plain["treatment"])
         if treatment["initializer"] is not None:
             treatment["initializer"] = Initializer(**treatment["initializer"])
-        task = dict(plain["task"])
-        if task["span"] is not None:
-            task["span"] = _build(SpanScience, task["span"])
+        chain = plain.get("chain")
+        if chain is not None:
+            chain = _build(Chain, {**chain, "stages": [_stage_from(stage) for stage in chain["stages"]]})
         return Science(
             model=_build(ModelScience, plain["model"]),
-            task=_build(TaskScience, task),
-            data=_build(DataScience, {"dev_n": None, **plain["data"]}),
+            task=_task_from(plain["task"]),
+            data=_data_from(plain["data"]),
             treatment=_build(Treatment, treatment),
             optimizer=_build(Optimizer, plain["optimizer"]),
             training=_build(Training, plain["training"]),
             seeds=dict(plain["seeds"]),
             semantics=plain["semantics"],
+            chain=chain,
+            probe=None if plain.get("probe") is None else _build(ProbeScience, plain["probe"]),
         )
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One scientific config with one seed, and where its inputs lie on this machine."""
+    """One scientific config with one seed, where its inputs lie on this machine, and what is wanted of it."""
 
     id: str
     science: Science
     model_at: str
     data_at: str | None = None  # the folder of the task's files, or the hub's name for them
+    stages_at: tuple[str | None, ...] = ()  # the same for the stages of its chain
+    outputs: tuple[str, ...] = ()  # beside the result: weights, attention, model, encoder
+
+
+OUTPUTS = {"analysis": ("weights", "attention"), "keep": ("model",)}
 
 
 def trial_of(config: Config) -> Trial:
     """The trial that a config means; ConfigError where it means none."""
     check(config)
     model = pretrained.find(config.model)
-    origin = origins.find(config.task, config.data)
-    science = _science(config, model, origin, treatment_of(config, model.layers, model.heads))
-    return Trial(science.id, science, model.where, origin.where)
+    treatment = treatment_of(config, model.layers, model.heads)
+    last, data_at = _stage_science(config, model)
+    before = [_stage_science(stage.config(config), model) for stage in config.intermediate or []]
+    chain = None
+    if before:
+        treated = None if treatment == Treatment() or config.intermediate_mode == "interleave" else config.treat_before
+        chain = Chain(config.intermediate_mode, tuple(stage for stage, _ in before), treated)
+    shape = (model.name, model.version, model.family, model.layers, model.heads)
+    science = Science(
+        model=ModelScience(*shape, last.pooling, config.model.dropout),
+        task=last.task,
+        data=last.data,
+        treatment=treatment,
+        optimizer=last.optimizer,
+        training=last.training,
+        chain=chain,
+        probe=_probe(config, model),
+        seeds={},
+    )
+    wanted = streams_of(science)
+    own_seeds = {stream: stream_seed(config, stream) for stream in seeds.STREAMS if stream in wanted}
+    science = dataclasses.replace(science, seeds=own_seeds)
+    return Trial(science.id, science, model.where, data_at, tuple(at for _, at in before), _outputs(config))
+
+
+def streams_of(science: Science) -> set[str]:
+    """The streams of randomness that a trial draws from."""
+    streams = {"head", "order"} if science.probe is not None and science.chain is None else {"head", "order", "dropout"}
+    samples = [science.data, *(stage.data for stage in (science.chain.stages if science.chain else ()))]
+    if any(sample.n is not None or sample.fraction is not None for sample in samples):
+        streams.add("subsample")
+    if science.treatment.redrawn:
+        streams.add("redraw")
+    return streams
 
 
 def identify(plain: dict[str, Any]) -> str:
@@ -137,48 +217,68 @@ def identify(plain: dict[str, Any]) -> str:
     return hashlib.sha256(canonical.encode()).hexdigest()[:16]
 
 
-def _science(config: Config, model: Pretrained, origin: Origin, treatment: Treatment) -> Science:
+def _stage_science(config: Config, model: Pretrained) -> tuple[StageScience, str | None]:
+    """The fine-tuning that a config means, and where its rows lie."""
+    check(config)
     task = config.task
-    sample = _sample(config, model)
-    streams = {"head", "order", "dropout"}
-    if sample.n is not None or sample.fraction is not None:
-        streams.add("subsample")
-    if treatment.redrawn:
-        streams.add("redraw")
-    return Science(
-        model=ModelScience(
-            model.name,
-            model.version,
-            model.family,
-            model.layers,
-            model.heads,
-            "none" if task.kind == "span" else config.model.pooling,
-            config.model.dropout,
-        ),
-        task=TaskScience(
-            name=task.name,
-            kind=task.kind,
-            source=origin.source,
-            dataset=origin.dataset,
-            subset=origin.subset,
-            train=origin.train,
-            dev=origin.dev,
-            version=origin.version,
-            header=origin.header,
-            text=origin.text,
-            label=origin.label,
-            labels=tuple(task.labels),
-            skip_broken=task.skip_broken,
-            metrics=tuple(task.metrics),
-            headline=task.headline,
-            span=SpanScience(**vars(task.span)) if task.kind == "span" else None,
-        ),
-        data=sample,
-        treatment=treatment,
-        optimizer=config.optimizer,
-        training=config.training,
-        seeds={stream: stream_seed(config, stream) for stream in seeds.STREAMS if stream in streams},
+    origin = origins.find(task, config.data)
+    science = TaskScience(
+        name=task.name,
+        kind=task.kind,
+        source=origin.source,
+        dataset=origin.dataset,
+        subset=origin.subset,
+        train=origin.train,
+        dev=origin.dev,
+        version=origin.version,
+        header=origin.header,
+        text=origin.text,
+        label=origin.label,
+        labels=tuple(task.labels),
+        skip_broken=task.skip_broken,
+        metrics=tuple(task.metrics),
+        headline=task.headline,
+        span=SpanScience(**vars(task.span)) if task.kind == "span" else None,
     )
+    pooling = "none" if task.kind == "span" else config.model.pooling
+    if config.probe.features is not None:
+        pooling = "cls" if config.probe.pooler else "none"
+    optimizer, training = config.optimizer, config.training
+    if training.epochs == 0:  # nothing is trained, so nothing of how it would be matters
+        optimizer, training = Optimizer("adam", 0.0), Training(epochs=0, precision=training.precision)
+    return StageScience(science, _sample(config, model), optimizer, training, pooling), origin.where
+
+
+def _probe(config: Config, model: Pretrained) -> ProbeScience | None:
+    probe = config.probe
+    if probe.features is None:
+        return None
+    if (probe.layer is None) == (probe.removed is None):
+        raise ConfigError(
+            "probe.layer", f"give one of probe.layer=0..{model.layers} and probe.removed=0..{model.layers}"
+        )
+    layer = probe.layer if probe.layer is not None else model.layers - (probe.removed or 0)
+    key = "probe.layer" if probe.layer is not None else "probe.removed"
+    if not 0 <= layer <= model.layers:
+        raise ConfigError(
+            key, f"{getattr(probe, key.split('.')[1])} is out of range; on this model it is 0..{model.layers}"
+        )
+    holdout = float(probe.holdout) if config.training.stop == "holdout_loss" else None
+    return ProbeScience(probe.features, layer, probe.pooler, holdout, probe.half)
+
+
+def _outputs(config: Config) -> tuple[str, ...]:
+    """What is to be left beside the result."""
+    wanted = []
+    for key, known in OUTPUTS.items():
+        asked = getattr(config, key)
+        for name in asked if isinstance(asked, (list, tuple)) else [] if asked is None else [asked]:
+            if name not in known:
+                raise ConfigError(key, f"{name!r} is not one of {', '.join(known)}")
+            if config.probe.features is not None:
+                raise ConfigError(key, "a probe changes nothing in the encoder; it goes with fine-tuning")
+            wanted.append(name)
+    return tuple(sorted(set(wanted)))
 
 
 def _sample(config: Config, model: Pretrained) -> DataScience:
@@ -199,6 +299,25 @@ def _sample(config: Config, model: Pretrained) -> DataScience:
                 f"task.span.question_length={task.span.question_length}; it must be below {room}",
             )
     return DataScience(None if n == "all" else n, data.fraction, longest, stride, data.dev_n)
+
+
+def _task_from(plain: dict[str, Any]) -> TaskScience:
+    span = plain["span"]
+    return _build(TaskScience, {**plain, "span": None if span is None else _build(SpanScience, span)})
+
+
+def _data_from(plain: dict[str, Any]) -> DataScience:
+    return _build(DataScience, {"dev_n": None, **plain})
+
+
+def _stage_from(plain: dict[str, Any]) -> StageScience:
+    parts = {
+        "task": _task_from(plain["task"]),
+        "data": _data_from(plain["data"]),
+        "optimizer": _build(Optimizer, plain["optimizer"]),
+        "training": _build(Training, plain["training"]),
+    }
+    return _build(StageScience, {**plain, **parts})
 
 
 def _build(kind: type[T], plain: dict[str, Any]) -> T:

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from bertxfer.config import Runtime
+from bertxfer.config import Artifacts, Runtime
 from bertxfer.errors import BertxferError
 from bertxfer.files import write_json
 from bertxfer.identity import Science, Trial
@@ -24,6 +24,7 @@ class Manifest:
     folder: Path
     points: list[Point]
     runtime: Runtime
+    artifacts: Artifacts
 
     @property
     def name(self) -> str:
@@ -36,7 +37,7 @@ class Manifest:
 
     @property
     def store(self) -> Store:
-        return Store(self.folder.parent.parent)
+        return Store(self.folder.parent.parent, self.artifacts.max_gb)
 
 
 def name_of(sweep: Sweep) -> str:
@@ -56,6 +57,7 @@ def freeze(sweep: Sweep) -> Manifest:
         "command": sys.argv[1:],
         "launched": time.time(),
         "runtime": {**dataclasses.asdict(sweep.runtime), "output_dir": str(root)},
+        "artifacts": dataclasses.asdict(sweep.artifacts),
         "trials": [_as_dict(trial) for trial in sweep.trials],
         "points": [{"axes": point.axes, "trial": point.trial.id} for point in sweep.points],
     }
@@ -70,12 +72,12 @@ def read(folder: Path) -> Manifest:
         content = json.loads(path.read_text(encoding="utf-8"))
         trials = {plain["id"]: _trial(plain) for plain in content["trials"]}
         points = [Point(point["axes"], trials[point["trial"]]) for point in content["points"]]
-        runtime = Runtime(**content["runtime"])
+        runtime, artifacts = Runtime(**content["runtime"]), Artifacts(**content["artifacts"])
     except FileNotFoundError:
         raise BertxferError(f"there is no sweep at {folder}") from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise BertxferError(f"{path} cannot be read ({error}); move it away and launch the sweep again") from error
-    return Manifest(folder, points, dataclasses.replace(runtime, output_dir=str(folder.parent.parent)))
+    return Manifest(folder, points, dataclasses.replace(runtime, output_dir=str(folder.parent.parent)), artifacts)
 
 
 def find(root: Path, name: str) -> Path:
@@ -96,7 +98,8 @@ def _as_dict(trial: Trial) -> dict[str, Any]:
 
 
 def _trial(plain: dict[str, Any]) -> Trial:
-    trial = Trial(**{**plain, "science": Science.from_dict(plain["science"])})
+    lists = {key: tuple(value) for key, value in plain.items() if isinstance(value, list)}
+    trial = Trial(**{**plain, **lists, "science": Science.from_dict(plain["science"])})
     if trial.science.id != trial.id:
         raise ValueError(f"trial {trial.id} hashes to {trial.science.id}")
     return trial

@@ -11,6 +11,7 @@ import platform
 import tempfile
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -81,8 +82,8 @@ class Queue:
         self.store, self.launch, self.rules = store, launch, rules or Rules()
         self._clock_offset: float | None = None
 
-    def situation(self, trial_id: str) -> Situation:
-        if (self.store.folder(trial_id) / "result.json").exists():
+    def situation(self, trial_id: str, outputs: Sequence[str] = ()) -> Situation:
+        if self.store.complete(trial_id, outputs):
             return Situation("done")
         attempts = self._attempts(trial_id)
         if not attempts:
@@ -98,9 +99,9 @@ class Queue:
             return Situation("failed", number, latest)
         return Situation("waiting", number, latest)
 
-    def claim(self, trial_id: str) -> Claim | None:
+    def claim(self, trial_id: str, outputs: Sequence[str] = ()) -> Claim | None:
         """The trial's next attempt, if it waits for one and nobody else was faster."""
-        situation = self.situation(trial_id)
+        situation = self.situation(trial_id, outputs)
         if situation.state != "waiting":
             return None
         folder = self.store.folder(trial_id) / "attempts"
@@ -112,7 +113,7 @@ class Queue:
                 json.dump(owner, file)
         except FileExistsError:
             return None
-        if (self.store.folder(trial_id) / "result.json").exists():  # ended between the look and the claim
+        if self.store.complete(trial_id, outputs):  # ended between the look and the claim
             path.unlink()
             return None
         return Claim(path, situation.next_number, self.rules.stale_seconds / 6)

@@ -22,6 +22,7 @@ AXES: dict[str, tuple[str, ...]] = {
     "head": ("layer", "head"),
     "permutation": ("permutation_seed", "order"),
     "scratch": (),
+    "sequential": (),
 }
 PARTS = ("attention", "feedforward")
 
@@ -101,7 +102,7 @@ def _refuse_foreign_axes(config: Config) -> None:
             raise ConfigError(axis, f"is an axis of {owners}, but scheme={config.scheme} {has}")
     if config.part not in ("all", *PARTS):
         raise ConfigError("part", f"{config.part!r} is not a part of a layer; choose all, attention or feedforward")
-    if config.part != "all" and config.scheme in ("head", "permutation", "scratch"):
+    if config.part != "all" and config.scheme in ("head", "permutation", "scratch", "sequential"):
         raise ConfigError("part", f"scheme={config.scheme} has no parts; it goes with incremental, localized, single")
     if config.scheme == "head" and config.reinit_lr_factor != 1:
         raise ConfigError(
@@ -111,7 +112,7 @@ def _refuse_foreign_axes(config: Config) -> None:
 
 def _redrawn(config: Config, layers: int, heads: int) -> tuple[str, ...]:
     every = range(1, layers + 1)
-    if config.scheme == "baseline":
+    if config.scheme in ("baseline", "sequential"):
         return ()
     if config.scheme == "incremental":
         k = _within("k", _given(config, "k", f"k=0..{layers}"), 0, layers)

@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from bertxfer import manifest, schemes
+from bertxfer import chains, manifest
 from bertxfer.errors import BertxferError
 from bertxfer.identity import Science
 from bertxfer.manifest import Manifest
@@ -30,7 +30,7 @@ class Watch:
     def look(self) -> Counter[str]:
         for trial in self.sweep.trials:
             if self.situations.get(trial.id, Situation("waiting")).state != "done":
-                self.situations[trial.id] = self.queue.situation(trial.id)
+                self.situations[trial.id] = self.queue.situation(trial.id, trial.outputs)
         return Counter(situation.state for situation in self.situations.values())
 
 
@@ -71,7 +71,7 @@ def _show_sweep(console: Console, sweep: Manifest) -> None:
         size = science.data.n or (f"{science.data.fraction:g} of all" if science.data.fraction else "all")
         told = _told(sweep.store, trial.id, watch.situations[trial.id])
         seed = str(science.seeds["order"])
-        table.add_row(trial.id, science.task.name, str(size), seed, schemes.describe(science.treatment), state, told)
+        table.add_row(trial.id, science.task.name, str(size), seed, chains.describe(science), state, told)
     console.print(table)
     console.print(counts_line(counts, len(sweep.trials)))
 
@@ -102,7 +102,7 @@ def _show_trial(console: Console, store: Store, trial_id: str) -> None:
         "state": "failed" if failed else situation.state,
         "model": science.model.name,
         "task": science.task.name,
-        "treatment": schemes.describe(science.treatment),
+        "treatment": chains.describe(science),
         "seeds": science.seeds,
         "told": store.why_failed(trial_id) if failed else _told(store, trial_id, situation),
         "attempts": len(list((store.folder(trial_id) / "attempts").glob("*.json"))),

@@ -1,23 +1,27 @@
 """The directory of trials by id: the truth that everything else can be rebuilt from."""
 
 import json
+import math
 import shutil
 import traceback
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from bertxfer.artifacts import Artifacts
 from bertxfer.errors import BertxferError
-from bertxfer.files import write_json, write_text
+from bertxfer.files import write_json, write_text, write_whole
 from bertxfer.identity import Trial, identify
 
 Result = dict[str, Any]
 
 
 class Store:
-    def __init__(self, root: str | Path) -> None:
+    def __init__(self, root: str | Path, max_gb: float | None = None) -> None:
         self.root = Path(root)
+        self.artifacts = Artifacts(self.root / "artifacts", max_gb)
 
     def folder(self, trial_id: str) -> Path:
         return self.root / "trials" / trial_id
@@ -44,6 +48,18 @@ class Store:
         self.config(trial_id)
         return result
 
+    def complete(self, trial_id: str, outputs: Sequence[str] = ()) -> bool:
+        """Whether the result is there, and all that is wanted beside it."""
+        return (self.folder(trial_id) / "result.json").exists() and not self.lacking(trial_id, outputs)
+
+    def lacking(self, trial_id: str, outputs: Sequence[str]) -> list[str]:
+        return [name for name in outputs if not self._has(trial_id, name)]
+
+    def _has(self, trial_id: str, output: str) -> bool:
+        if output == "encoder":
+            return self.artifacts.has("encoders", trial_id)
+        return (self.folder(trial_id) / ("model" if output == "model" else f"{output}.parquet")).exists()
+
     def config(self, trial_id: str) -> dict[str, Any]:
         """The scientific config stored under an id, checked against it."""
         path = self.folder(trial_id) / "config.yaml"
@@ -68,10 +84,25 @@ class Store:
             write_text(folder / "config.yaml", yaml.safe_dump(trial.science.as_dict(), sort_keys=False))
         return folder
 
+    def record(
+        self, trial: Trial, result: Result, predictions: dict[str, Any], history: Sequence[dict[str, Any]]
+    ) -> None:
+        """Writes all that a trial found, the result last.
+
+        A trial that was run again for something beside its result keeps the result it had.
+        """
+        folder = self.folder(trial.id)
+        if not (folder / "result.json").exists():
+            write_whole(folder / "predictions.parquet", lambda path: _write_table(predictions, path))
+            events = [{key: number(value) for key, value in event.items()} for event in history]
+            write_text(folder / "history.jsonl", "".join(json.dumps(event) + "\n" for event in events))
+        self.finish(trial, result)
+
     def finish(self, trial: Trial, result: Result) -> None:
         """Marks the trial done. What was only needed to get there is removed after that, not before."""
         folder = self.folder(trial.id)
-        write_json(folder / "result.json", result)
+        if not (folder / "result.json").exists():
+            write_json(folder / "result.json", result)
         (folder / "failure.json").unlink(missing_ok=True)
         shutil.rmtree(self.checkpoint(trial.id), ignore_errors=True)
 
@@ -89,6 +120,20 @@ class Store:
             return str(json.loads((self.folder(trial_id) / "failure.json").read_text(encoding="utf-8"))["reason"])
         except (OSError, ValueError, KeyError):
             return "its process was lost"
+
+
+def number(value: float) -> float | None:
+    """JSON has no nan: a score that is not defined is null."""
+    return None if math.isnan(value) else value
+
+
+def _write_table(columns: dict[str, Any], path: Path) -> None:
+    import numpy
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    arrays = {name: numpy.asarray(column) if hasattr(column, "numpy") else column for name, column in columns.items()}
+    parquet.write_table(pa.table(arrays), path)
 
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

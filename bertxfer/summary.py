@@ -36,7 +36,9 @@ def print_table(trials: Sequence[tuple[Science, Result]]) -> None:
         if result["score"] is None:
             undefined += 1
             continue
-        label = "layers permuted" if result["treatment"]["order"] else result["treatment_text"]
+        label = result["treatment_text"]
+        if order := result["treatment"]["order"]:
+            label = label.replace("order " + " ".join(map(str, order)), "layers permuted")
         label = ", ".join([label, *others])
         column = (result["model"], result["task"], result["n_train"])
         rows.setdefault(label, {}).setdefault(column, []).append(100 * result["score"])

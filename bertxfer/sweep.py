@@ -1,8 +1,8 @@
 """A sweep: the union of products that a command line and an experiment ask for, as a list of trials."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import cache, lru_cache
 from itertools import product
 from typing import Any, Protocol, cast
 
@@ -12,7 +12,8 @@ from hydra.core.override_parser.types import Override
 from omegaconf import DictConfig, OmegaConf
 
 from bertxfer import grids, pretrained
-from bertxfer.config import Config, Model, Runtime
+from bertxfer.chains import stages_of
+from bertxfer.config import Artifacts, Config, Model, Runtime, Task
 from bertxfer.errors import BertxferError, ConfigError
 from bertxfer.grids import Axes, Shape
 from bertxfer.identity import Trial, trial_of
@@ -32,12 +33,17 @@ class Sweep:
 
     points: list[Point]
     runtime: Runtime
+    artifacts: Artifacts
     name: str = "sweep"
 
     @property
     def trials(self) -> list[Trial]:
         """The distinct trials."""
-        return list({point.trial.id: point.trial for point in self.points}.values())
+        distinct: dict[str, Trial] = {}
+        for trial in (point.trial for point in self.points):
+            outputs = {*trial.outputs, *(distinct[trial.id].outputs if trial.id in distinct else ())}
+            distinct[trial.id] = replace(trial, outputs=tuple(sorted(outputs)))
+        return list(distinct.values())
 
 
 class Composer(Protocol):
@@ -84,6 +90,7 @@ def configs(points: Iterable[tuple[str, ...]], composer: Composer) -> Iterable[C
     Points that set the same keys share one config to merge into, because copying one costs as much as all the rest.
     """
     composed: dict[tuple[str, ...], DictConfig] = {}
+    task_named = task_finder(composer.compose)
     for point in points:
         heavy: list[str] = []
         light: list[Override] = []
@@ -99,15 +106,28 @@ def configs(points: Iterable[tuple[str, ...]], composer: Composer) -> Iterable[C
             OmegaConf.set_struct(composed[shared], True)
         for override in light:
             OmegaConf.update(composed[shared], override.key_or_group, override.value())
-        yield config_with(composed[shared])
+        yield config_with(composed[shared], task_named)
 
 
-def config_with(cfg: DictConfig) -> Config:
-    """A composed config as an object of the schema."""
+def config_with(cfg: DictConfig, task_named: Callable[[str], Task]) -> Config:
+    """A composed config as an object of the schema; the tasks that `intermediate` names are found by `task_named`."""
     _refuse_added_keys(cfg, Config, "")
     config = OmegaConf.to_object(cfg)
     assert isinstance(config, Config)
+    config.intermediate = stages_of(config, task_named)
     return config
+
+
+def task_finder(compose: Callable[[Sequence[str]], DictConfig]) -> Callable[[str], Task]:
+    """Tasks by name, each composed once."""
+
+    @cache
+    def task_named(name: str) -> Task:
+        task = OmegaConf.to_object(compose([f"task={name}"]).task)
+        assert isinstance(task, Task)
+        return task
+
+    return task_named
 
 
 def _refuse_added_keys(node: DictConfig, schema: type, prefix: str) -> None:
@@ -124,13 +144,15 @@ def sweep_of(overrides: Sequence[str], composer: Composer) -> Sweep:
     """Every place that the words of a multirun mean, with its trial."""
     command_line = axes_of(overrides, composer.loader)
     wanted = _wanted(command_line, composer)[0]
-    found, runtimes = [], []
+    found, shared = [], []
     for words, config in zip(wanted, configs(wanted, composer), strict=True):
         found.append(Point(_said(words), trial_of(config)))
-        runtimes.append(config.runtime)
-    if any(runtime != runtimes[0] for runtime in runtimes):
-        raise ConfigError("runtime", "is not an axis: it changes no result, so all trials of a sweep share it")
-    return Sweep(found, runtimes[0], _name(command_line))
+        shared.append((config.runtime, config.artifacts))
+    if any(one != shared[0] for one in shared):
+        raise ConfigError(
+            "runtime", "is no axis, nor is artifacts: they change no result, so a sweep's trials share them"
+        )
+    return Sweep(found, *shared[0], _name(command_line))
 
 
 def notes_of(overrides: Sequence[str], composer: Composer) -> list[str]:

@@ -1,7 +1,7 @@
 """Fine-tuning: a plain loop over a state that can be saved after any step and goes on to the same last bit."""
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -78,12 +78,21 @@ def build_optimizer(model: nn.Module, redrawn: set[str], factor: float, optimize
     return kind(settings, betas=(optimizer.beta1, optimizer.beta2), eps=optimizer.eps, fused=True)
 
 
-def steps_per_epoch(n: int, training: Training) -> int:
-    return math.ceil(n / (training.batch_size * training.accumulate))
+@dataclass(frozen=True)
+class Part:
+    """A task that is trained: its model and its rows. Interleaved tasks share the encoder inside their models."""
+
+    model: nn.Module
+    rows: Dataset
+    kind: str
 
 
-def total_steps(n: int, training: Training) -> int:
-    return training.epochs * steps_per_epoch(n, training)
+def steps_per_epoch(parts: Sequence[Part], training: Training) -> int:
+    return sum(math.ceil(len(part.rows) / (training.batch_size * training.accumulate)) for part in parts)
+
+
+def total_steps(parts: Sequence[Part], training: Training) -> int:
+    return training.epochs * steps_per_epoch(parts, training)
 
 
 def lr_factor(step: int, total: int, training: Training) -> float:
@@ -101,8 +110,7 @@ def lr_factor(step: int, total: int, training: Training) -> float:
 
 def fit(
     state: State,
-    train: Dataset,
-    kind: str,
+    parts: Sequence[Part],
     training: Training,
     order_seed: int,
     evaluate: Callable[[], dict[str, Any]],
@@ -110,21 +118,28 @@ def fit(
 ) -> None:
     """Trains until the last epoch or the stop rule; `evaluate` is asked after every epoch."""
     record = state.record
-    per_epoch = steps_per_epoch(len(train), training)
+    per_epoch, total = steps_per_epoch(parts, training), total_steps(parts, training)
     while record.epoch < training.epochs and not record.stopped:
-        order = epoch_order(len(train), order_seed, record.epoch)
         state.model.train()
-        for rows in list(_chunks(order, training.batch_size * training.accumulate))[
-            record.step - record.epoch * per_epoch :
-        ]:
-            _step(state, train, rows, kind, training, total=total_steps(len(train), training))
+        steps = epoch_steps(parts, training, order_seed, record.epoch)
+        for part, rows in steps[record.step - record.epoch * per_epoch :]:
+            _step(state, part, rows, training, total)
             if record.step % per_epoch:  # an epoch's last step is saved together with its evaluation
                 after_step()
         _end_epoch(state, training, evaluate(), per_epoch)
         after_step()
 
 
-def _step(state: State, train: Dataset, rows: list[int], kind: str, training: Training, total: int) -> None:
+def epoch_steps(parts: Sequence[Part], training: Training, order_seed: int, epoch: int) -> list[tuple[Part, list[int]]]:
+    """The task and rows of every step of an epoch; steps of several tasks come in a random order."""
+    size = training.batch_size * training.accumulate
+    steps = [(part, rows) for part in parts for rows in _chunks(epoch_order(len(part.rows), order_seed, epoch), size)]
+    if len(parts) > 1:
+        steps = [steps[i] for i in seeds.permutation(len(steps), order_seed, "interleave", epoch)]
+    return steps
+
+
+def _step(state: State, part: Part, rows: list[int], training: Training, total: int) -> None:
     """One optimizer step. Its loss is the mean over all rows, however many batches they are spread over."""
     factor = lr_factor(state.record.step, total, training)
     for group in state.optimizer.param_groups:
@@ -132,9 +147,9 @@ def _step(state: State, train: Dataset, rows: list[int], kind: str, training: Tr
     state.optimizer.zero_grad(set_to_none=True)
     whole = torch.zeros((), device=state.device)
     for batch_rows in _chunks(rows, training.batch_size):
-        batch, labels = train.batch(batch_rows, state.device)
+        batch, labels = part.rows.batch(batch_rows, state.device)
         with devices.autocast(state.device, training.precision):
-            loss = heads.loss(kind, state.model(batch), labels) * (len(batch_rows) / len(rows))
+            loss = heads.loss(part.kind, part.model(batch), labels) * (len(batch_rows) / len(rows))
         loss.backward()
         whole += loss.detach()
     if training.clip is not None:

@@ -1,38 +1,25 @@
 """One trial, from its scientific config to its result."""
 
 import hashlib
-import json
-import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
-from bertxfer import (
-    architectures,
-    data,
-    devices,
-    encoders,
-    environment,
-    evaluation,
-    heads,
-    schemes,
-    training,
-    treatment,
-)
+from bertxfer import analysis, chains, data, devices, encoders, environment, evaluation, heads, starts, training
 from bertxfer.checkpoints import Checkpoints
 from bertxfer.config import Runtime
 from bertxfer.data import Dataset
 from bertxfer.errors import Interrupted
-from bertxfer.files import write_text, write_whole
-from bertxfer.identity import Trial
+from bertxfer.evaluation import Evaluation
+from bertxfer.identity import Science, Trial
 from bertxfer.progress import Progress
-from bertxfer.store import Result, Store
+from bertxfer.store import Result, Store, number
 from bertxfer.tasks import source_of
-from bertxfer.training import State
+from bertxfer.training import Part, State
 
 
 def never() -> bool:
@@ -46,7 +33,7 @@ def run(
     stop: Callable[[], bool] = never,
     taken_over: Callable[[], bool] = never,
 ) -> Result:
-    """Load the encoder, treat it, load the data, train, evaluate, record.
+    """Load the data and the encoder, treat it, train, evaluate, analyse, record.
 
     After every step `stop` is asked, and whether another worker has taken the trial over.
     """
@@ -56,71 +43,116 @@ def run(
     devices.prepare(device, runtime.threads, science.training.precision)
 
     with timings("load"):
-        source = source_of(science.task, trial.data_at)
-        tokenizer = encoders.tokenizer(trial.model_at, science.model.version)
-        train, dev = data.load(science, source, tokenizer, store.tokens)
-        encoder = encoders.load(trial.model_at, science.model)
+        train, dev = load_data(trial, store)
 
     with timings("treat"):
-        family = architectures.family_of(science.model.family)
-        redrawn = treatment.apply(science.treatment, encoder, family, science.model.heads, science.seeds.get("redraw"))
-        model = heads.Model(encoder, science).to(device)
+        begin = starts.start(trial, store.artifacts)
+        model = heads.Model(begin.encoder, science)
+        parts = [Part(model, train, science.task.kind), *_interleaved(trial, model, store)]
+        trained = nn.ModuleList([part.model for part in parts]).to(device)
 
     if stop():
         raise Interrupted(at=0, steps=0)
 
+    def evaluate() -> Evaluation:
+        with timings("evaluate"):
+            return evaluation.evaluate(model, dev, science.task, device, science.training.precision)
+
     with timings("train"):
-        own_names = {model.name_of(name) for name in redrawn}
-        optimizer = training.build_optimizer(model, own_names, science.treatment.lr_factor, science.optimizer)
-        state = State(model, optimizer, device)
+        redrawn = {f"0.{model.name_of(name)}" for name in begin.redrawn}
+        optimizer = training.build_optimizer(trained, redrawn, science.treatment.lr_factor, science.optimizer)
+        state = State(trained, optimizer, device)
         training.seed_dropout(science.seeds["dropout"])
-        checkpoints = Checkpoints(store.checkpoint(trial.id), runtime.checkpoint_seconds)
-        if (saved := checkpoints.load()) is not None:
-            state.load_state_dict(saved)
-        first_step = state.record.step
-        with Progress(trial, training.total_steps(len(train), science.training), state.record.step) as progress:
+        total = training.total_steps(parts, science.training)
+        with Between(trial, store, runtime, state, total, stop, taken_over) as between:
+            training.fit(state, parts, science.training, science.seeds["order"], evaluate, between.steps)
 
-            def evaluate() -> dict[str, Any]:
-                with timings("evaluate"):
-                    return evaluation.evaluate(model, dev, science.task, device, science.training.precision)
-
-            def after_step() -> None:
-                progress.show(state.record)
-                stopping, lost = stop(), taken_over()
-                if not lost and (stopping or checkpoints.due()):  # what the other worker saves is not ours to replace
-                    checkpoints.save(state.state_dict())
-                if stopping or lost:
-                    raise Interrupted(state.record.step, state.record.step - first_step)
-
-            training.fit(
-                state, train, science.task.kind, science.training, science.seeds["order"], evaluate, after_step
-            )
-
-    counted = state.record.best if science.training.report == "best" else state.record.last
-    assert counted is not None
-    _write_predictions(trial, store, counted["predictions"])
-    _write_history(trial, store, state)
+    record = state.record
+    counted = (record.best if science.training.report == "best" else record.last) or evaluate()
+    weights = weights_digest(model.state_dict())
+    with timings("analyse"):
+        analysis.write(trial, model, dev, store, device, weights)
     result = {
         "id": trial.id,
-        "score": _number(counted["score"]),
-        "metrics": {name: _number(value) for name, value in counted["metrics"].items()},
+        "score": number(counted["score"]),
+        "metrics": {name: number(value) for name, value in counted["metrics"].items()},
         "task": science.task.name,
         "model": science.model.name,
         "treatment": science.as_dict()["treatment"],
-        "treatment_text": schemes.describe(science.treatment),
+        "treatment_text": chains.describe(science),
+        "begun_from": begin.begun_from,
         "seed": science.seeds["order"],
         "n_train": len(train.indices),
         "n_dev": len(dev.indices),
-        "data_digest": _data_digest(train, dev),
-        "steps": state.record.step,
-        "epochs": state.record.epoch,
-        "resumed_at_step": None if saved is None else saved["record"]["step"],
-        "weights_digest": _weights_digest(model),
+        "data_digest": data_digest(train, dev),
+        "steps": record.step,
+        "epochs": record.epoch,
+        "resumed_at_step": between.resumed_at,
+        "weights_digest": weights,
         "timings": timings.seconds,
         "environment": environment.describe(device),
     }
-    store.finish(trial, result)
+    store.record(trial, result, counted["predictions"], record.history)
     return result
+
+
+def load_data(trial: Trial, store: Store) -> tuple[Dataset, Dataset]:
+    """The training subsample and the dev set of the trial's own task."""
+    return _data(trial, trial.science, trial.data_at, store)
+
+
+def _interleaved(trial: Trial, model: heads.Model, store: Store) -> Iterator[Part]:
+    """The other tasks of an interleaved training: their own rows and heads, on the same encoder."""
+    chain = trial.science.chain
+    if chain is None or chain.mode != "interleave":
+        return
+    for stage, where in enumerate(trial.stages_at):
+        science = starts.with_stage(trial.science, stage)
+        rows, _ = _data(trial, science, where, store)
+        yield Part(heads.Model(model.encoder, science, model.pooler), rows, science.task.kind)
+
+
+def _data(trial: Trial, science: Science, where: str | None, store: Store) -> tuple[Dataset, Dataset]:
+    tokenizer = encoders.tokenizer(trial.model_at, science.model.version)
+    return data.load(science, source_of(science.task, where), tokenizer, store.tokens)
+
+
+class Between:
+    """What happens between steps: progress is shown, checkpoints are saved, a wish to stop is heard."""
+
+    def __init__(
+        self,
+        trial: Trial,
+        store: Store,
+        runtime: Runtime,
+        state: State,
+        total: int,
+        stop: Callable[[], bool],
+        taken_over: Callable[[], bool],
+    ) -> None:
+        self.state, self.stop, self.taken_over = state, stop, taken_over
+        self.checkpoints = Checkpoints(store.checkpoint(trial.id), runtime.checkpoint_seconds)
+        saved = self.checkpoints.load()
+        if saved is not None:
+            state.load_state_dict(saved)
+        self.resumed_at: int | None = None if saved is None else saved["record"]["step"]
+        self.first_step = state.record.step
+        self.progress = Progress(trial, total, state.record.step)
+
+    def __enter__(self) -> "Between":
+        self.progress.__enter__()
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        self.progress.__exit__(*exception)
+
+    def steps(self) -> None:
+        self.progress.show(self.state.record)
+        stopping, lost = self.stop(), self.taken_over()
+        if not lost and (stopping or self.checkpoints.due()):  # what the other worker saves is not ours to replace
+            self.checkpoints.save(self.state.state_dict())
+        if stopping or lost:
+            raise Interrupted(self.state.record.step, self.state.record.step - self.first_step)
 
 
 class Timings:
@@ -136,34 +168,16 @@ class Timings:
         self.seconds[name] = round(self.seconds.get(name, 0.0) + time.perf_counter() - start, 3)
 
 
-def _write_predictions(trial: Trial, store: Store, columns: dict[str, Any]) -> None:
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    table = pa.table({k: v.numpy() if isinstance(v, torch.Tensor) else v for k, v in columns.items()})
-    write_whole(store.folder(trial.id) / "predictions.parquet", lambda path: parquet.write_table(table, path))
-
-
-def _write_history(trial: Trial, store: Store, state: State) -> None:
-    events = [{key: _number(value) for key, value in event.items()} for event in state.record.history]
-    write_text(store.folder(trial.id) / "history.jsonl", "".join(json.dumps(event) + "\n" for event in events))
-
-
-def _number(value: float) -> float | None:
-    """JSON has no nan: a score that is not defined is null."""
-    return None if math.isnan(value) else value
-
-
-def _data_digest(train: Dataset, dev: Dataset) -> str:
+def data_digest(train: Dataset, dev: Dataset) -> str:
     """Says in one word whether two trials saw the same rows."""
     assert train.rows is not None and dev.rows is not None
     return hashlib.sha256(f"{train.rows.digest()} {dev.rows.digest()}".encode()).hexdigest()[:16]
 
 
-def _weights_digest(model: nn.Module) -> str:
+def weights_digest(tensors: dict[str, Tensor]) -> str:
     """Says in one word whether two trials ended in the same weights, to the bit."""
     content = hashlib.sha256()
-    for name, tensor in sorted(model.state_dict().items()):
+    for name, tensor in sorted(tensors.items()):
         content.update(name.encode())
         content.update(tensor.detach().cpu().contiguous().view(torch.uint8).numpy().data)
     return content.hexdigest()[:16]

@@ -12,20 +12,21 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from bertxfer import manifest, slurm, summary
+from bertxfer import chains, manifest, slurm, summary
 from bertxfer.config import Runtime
-from bertxfer.errors import Interrupted
+from bertxfer.errors import ArtifactGone, Interrupted, TrialError
 from bertxfer.files import write_json
 from bertxfer.identity import Trial
 from bertxfer.queue import Claim, Queue, Rules, end_attempt, whoami
-from bertxfer.store import Store
+from bertxfer.store import Result, Store
 
+MOST_TOGETHER = 128  # probes in one computation: BERT-base's poolers with Adam's moments take 1 GB then
 RELEASED = 75  # exit status of a child that gave its trial back before the sweep was done
 
 
@@ -75,66 +76,111 @@ class Stop:
             signal.signal(signal.SIGINT, signal.default_int_handler)  # a second Ctrl-C does not wait for a checkpoint
 
 
+Taken = list[tuple[Trial, Claim]]  # trials that are computed together; mostly one
+
+
 def drain(
     trials: Sequence[Trial],
     queue: Queue,
     runtime: Runtime,
     stop: Stop,
     say: Callable[[str], None] = print,
-    on_claim: Callable[[Trial, Claim], None] = lambda trial, claim: None,
+    on_claim: Callable[[Taken], None] = lambda taken: None,
     limit: int | None = None,
 ) -> int:
     """Runs what is unfinished and nobody else runs, until nothing is left to take; returns how many it ran."""
     ran, pending = 0, list(trials)
+    # Encoders that other trials will begin with.
+    wanted = {p.id for t in trials if t.science.chain and _state(queue, t) != "done" for p in chains.prefixes(t)}
     while pending and not stop() and ran != limit:
-        left = []
+        left: list[Trial] = []
+        tried = ran
         for trial in pending:
             if stop() or ran == limit:
                 break
-            if queue.situation(trial.id).state == "waiting":
+            if _state(queue, trial) == "waiting":
                 import bertxfer.trial  # noqa: F401  torch takes seconds to import, in which no trial should be held
-            claim = queue.claim(trial.id)
-            if claim is not None:
-                on_claim(trial, claim)
-                ran += run_claimed(trial, claim, queue.store, runtime, stop, say)
-            if queue.situation(trial.id).state not in ("done", "failed"):
+
+                taken = _take(trial, pending, queue, wanted, say)
+                if taken:
+                    on_claim(taken)
+                    ran += run_claimed(taken, queue.store, runtime, stop, say)
+            if _state(queue, trial) not in ("done", "failed"):
                 left.append(trial)
         # What others run is left to them, unless one of them has fallen silent: that trial may soon be free.
-        silent = [t for t in left if _silent(queue, t)]
-        if left and not silent:
-            pending = [t for t in left if queue.situation(t.id).state == "waiting"]
-        else:
-            pending = left
-            if pending and not stop():
-                time.sleep(min(1.0, queue.rules.stale_seconds / 10))
+        silent = any(_silent(queue, trial) for trial in left)
+        pending = left if silent else [trial for trial in left if _state(queue, trial) == "waiting"]
+        if pending and (silent or ran == tried) and not stop():  # all that waits does so for what others run
+            time.sleep(min(1.0, queue.rules.stale_seconds / 10))
     return ran
 
 
-def run_claimed(
-    trial: Trial, claim: Claim, store: Store, runtime: Runtime, stop: Stop, say: Callable[[str], None]
-) -> bool:
-    """One attempt at a trial; whatever happens, it is written down how it ended. True if it ended in a result."""
-    outcome, details = "released", {}
+def _take(
+    trial: Trial, pending: Sequence[Trial], queue: Queue, wanted: Collection[str], say: Callable[[str], None]
+) -> Taken:
+    """Claims the trial, or the stage that it has to wait for, and those that are computed together with it."""
+    needed = chains.missing_first(trial, lambda prefix: queue.store.artifacts.has("encoders", prefix))
+    if needed.id != trial.id and queue.situation(needed.id, needed.outputs).state == "failed":
+        if (claim := queue.claim(trial.id, trial.outputs)) is not None:
+            reason = f"its stage {needed.id} failed: {queue.store.why_failed(needed.id)}"
+            queue.store.fail_with(trial.id, reason)
+            claim.end("failed")
+            say(f"failed  {trial.id}: {reason}")
+        return []
+    claim = queue.claim(needed.id, needed.outputs)
+    if claim is None:
+        return []
+    if needed.id in wanted:
+        needed = replace(needed, outputs=tuple(sorted({*needed.outputs, "encoder"})))
+    taken = [(needed, claim)]
+    company = needed.science.company()
+    if company is not None and claim.number == 1:  # one that took its process down before does so alone
+        mates = [other for other in pending if other.id != needed.id and other.science.company() == company]
+        for mate in mates[: MOST_TOGETHER - 1]:
+            if (claim := queue.claim(mate.id)) is not None:
+                taken.append((mate, claim))
+    return taken
+
+
+def run_claimed(taken: Taken, store: Store, runtime: Runtime, stop: Stop, say: Callable[[str], None]) -> int:
+    """One attempt at trials that are computed together; how it ended is written down. Returns how many are done."""
+    outcomes: list[tuple[str, dict[str, Any]]] = [("released", {})] * len(taken)
+    trials = [trial for trial, _ in taken]
+    results: list[Result | TrialError] = []
     try:
+        from bertxfer import probing
         from bertxfer.trial import run
 
-        result = run(trial, store, runtime, stop, claim.superseded)
-        outcome = "done"
+        if trials[0].science.probe is not None:
+            results = probing.run(trials, store, runtime, stop)
+        else:
+            results = [run(trials[0], store, runtime, stop, taken[0][1].superseded)]
+        outcomes = [("failed" if isinstance(result, TrialError) else "done", {}) for result in results]
     except Interrupted as interruption:
         details = {"steps": interruption.steps, "time_was_up": stop.time_is_up()}
-        if details["time_was_up"] and not interruption.steps:
-            store.fail_with(trial.id, "the time limit came before the first step; raise hydra.launcher.time")
-        say(f"given back  {trial.id} at step {interruption.at}")
+        outcomes = [("released", details)] * len(taken)
+        for one in trials:
+            if details["time_was_up"] and not interruption.steps:
+                store.fail_with(one.id, "the time limit came before the first step; raise hydra.launcher.time")
+            say(f"given back  {one.id} at step {interruption.at}")
+    except ArtifactGone as gone:
+        say(f"given back  {trials[0].id}: {gone}")
     except Exception as error:
-        if not claim.superseded():  # else another worker has taken it over, and what is in its way is not a failure
-            outcome = "failed"
-            store.fail(trial, error)
-            say(f"failed  {trial.id}: {store.why_failed(trial.id)}")
+        # Where another worker has taken a trial over, what is in the way of this one is not a failure.
+        outcomes = [("released" if claim.superseded() else "failed", {}) for _, claim in taken]
+        results = [error if isinstance(error, TrialError) else TrialError(str(error))] * len(taken)
+        for (one, _), (outcome, _) in zip(taken, outcomes, strict=True):
+            if outcome == "failed":
+                store.fail(one, error)
     finally:
-        claim.end(outcome, **details)
-    if outcome == "done":
-        say(summary.line(result, "done"))
-    return outcome == "done"
+        for (_, claim), (outcome, details) in zip(taken, outcomes, strict=True):
+            claim.end(outcome, **details)
+    for one, result, (outcome, _) in zip(trials, results, outcomes, strict=False):
+        if outcome == "done" and not isinstance(result, TrialError):
+            say(summary.line(result, "done"))
+        elif outcome == "failed":
+            say(f"failed  {one.id}: {store.why_failed(one.id)}")
+    return sum(outcome == "done" for outcome, _ in outcomes)
 
 
 def supervise(post: Post) -> None:
@@ -149,7 +195,7 @@ def supervise(post: Post) -> None:
             status = _wait(child, stop, card)
             if status in (0, RELEASED):
                 break
-            if _close_attempt(card, status, store):
+            if _close_attempts(card, status, store):
                 lost_without_a_trial = 0
             else:
                 lost_without_a_trial += 1
@@ -174,8 +220,9 @@ def main() -> int:
     queue = Queue(sweep.store, post.launch, post.rules)
     stop = Stop()
 
-    def note(trial: Trial, claim: Claim) -> None:
-        write_json(card, {"worker": supervisor, "trial": trial.id, "attempt": str(claim.path), "pid": os.getpid()})
+    def note(taken: Taken) -> None:
+        attempts = {trial.id: str(claim.path) for trial, claim in taken}
+        write_json(card, {"worker": supervisor, "attempts": attempts, "pid": os.getpid()})
 
     with stop.on_signals():
         drain(sweep.trials, queue, runtime, stop, _say, note, post.limit)
@@ -218,22 +265,27 @@ def _wait(child: "subprocess.Popen[str]", stop: Stop, card: Path) -> int:
     return status
 
 
-def _close_attempt(card: Path, status: int, store: Store) -> bool:
+def _close_attempts(card: Path, status: int, store: Store) -> bool:
     """Writes down that the child died in mid-trial; false if it had none."""
-    try:
-        told = json.loads(card.read_text(encoding="utf-8"))
-        path = Path(told["attempt"])
-        attempt = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, KeyError):
-        return False
-    if attempt.get("outcome") is not None:
-        return False
     reason = f"its process was ended by signal {-status}" if status < 0 else f"its process ended with status {status}"
     if status == -signal.SIGKILL:
         reason += " (out of memory, perhaps)"
-    end_attempt(path, "crashed", reason=reason)
-    store.fail_with(told["trial"], reason)
-    return True
+    closed = False
+    try:
+        attempts: dict[str, str] = json.loads(card.read_text(encoding="utf-8"))["attempts"]
+    except (OSError, ValueError, KeyError):
+        return False
+    for trial_id, name in attempts.items():
+        with contextlib.suppress(OSError, ValueError):
+            if json.loads(Path(name).read_text(encoding="utf-8")).get("outcome") is None:
+                end_attempt(Path(name), "crashed", reason=reason)
+                store.fail_with(trial_id, reason)
+                closed = True
+    return closed
+
+
+def _state(queue: Queue, trial: Trial) -> str:
+    return queue.situation(trial.id, trial.outputs).state
 
 
 def _end_with_parent() -> None:
@@ -243,7 +295,7 @@ def _end_with_parent() -> None:
 
 
 def _silent(queue: Queue, trial: Trial) -> bool:
-    latest = queue.situation(trial.id).latest
+    latest = queue.situation(trial.id, trial.outputs).latest
     return latest is not None and latest.outcome is None and latest.silent_for > queue.rules.stale_seconds / 2
 
 

@@ -59,7 +59,8 @@ class TrialLauncher(_Composer, Launcher):
     def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
         from bertxfer import launchers, sweep
 
-        configs = [sweep.config_with(self.compose(words)) for words in job_overrides]
+        task_named = sweep.task_finder(self.compose)
+        configs = [sweep.config_with(self.compose(words), task_named) for words in job_overrides]
         results = launchers.results_of(configs, _settings(self.config))
         returns = []
         for words, result in zip(job_overrides, results, strict=True):

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from omegaconf import DictConfig
 
 from bertxfer import config
 from bertxfer.config import PACKAGE, Config
-from bertxfer.sweep import config_with
+from bertxfer.sweep import config_with, task_finder
 
 MINI = PACKAGE / "mini" / "model"
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -57,7 +58,7 @@ def composed(*words: str) -> Config:
     """The config that these words on a command line mean."""
     config.register()
     with initialize_config_dir(str(config.conf_dir()), version_base="1.3"):
-        return config_with(compose("config", overrides=list(words)))
+        return config_with(compose("config", overrides=list(words)), task_finder(partial(compose, "config")))
 
 
 @pytest.fixture(scope="session")

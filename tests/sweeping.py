@@ -69,7 +69,8 @@ def cards(tmp_path: Path) -> list[dict[str, Any]]:
 
 
 def running(tmp_path: Path) -> list[dict[str, Any]]:
-    return [card for card in cards(tmp_path) if "trial" in card]
+    """The cards of workers that have a trial, which is named in each."""
+    return [{**card, "trial": next(iter(card["attempts"]))} for card in cards(tmp_path) if "attempts" in card]
 
 
 def sweep_words(shallow_model: Path, *words: str) -> Sequence[str]:

@@ -44,6 +44,16 @@ TRIALS = {
     "cs224n2020/fig9": HEADS,
     "cs224n2020/fig10": HEADS,
     "cs224n2020/wanted": 4 * 13 * 10,
+    "cs224n2020/fig1": 4 * 4,
+    "cs224n2020/fig2": 4 * 4,
+    "tamkin2020/probing": 3 * 12 * 8,
+    "singh2020/fig2": 2 * 11,
+    "singh2020/fig3": 2 * 3,
+    "singh2020/fig5a": 11,
+    "singh2020/fig5b": 1,
+    "kovaleva2019/table1": 7 * 3,
+    "kovaleva2019/fig5": 7,
+    "kovaleva2019/fig6": 7,
 }
 
 
@@ -75,6 +85,11 @@ def test_a_preset_asks_for_the_papers_trials(preset: str, composer: Composed) ->
         ("tamkin2020/fig5", "tamkin2020/fig2"),
         ("tamkin2020/table1", "tamkin2020/fig4"),
         ("singh2020/fig1c", "singh2020/fig1"),
+        ("singh2020/fig3", "singh2020/fig1"),
+        ("singh2020/fig5b", "singh2020/fig1"),
+        ("cs224n2020/fig1", "cs224n2020/fig2"),
+        ("kovaleva2019/fig5", "kovaleva2019/table1"),
+        ("kovaleva2019/fig6", "kovaleva2019/table1"),
         ("cs224n2020/fig4", "cs224n2020/fig3"),
         ("cs224n2020/fig7", "cs224n2020/fig5"),
         ("cs224n2020/fig8", "cs224n2020/fig6"),

@@ -8,7 +8,7 @@ from torch import nn
 
 from bertxfer.config import Optimizer, Training
 from bertxfer.data import Dataset
-from bertxfer.training import State, build_optimizer, fit, lr_factor
+from bertxfer.training import Part, State, build_optimizer, fit, lr_factor
 
 CPU = torch.device("cpu")
 
@@ -45,7 +45,7 @@ def trained(training: Training, scores: list[float] | None = None, lr: float = 1
         score = next(coming)
         return {"score": score, "metrics": {"accuracy": score}}
 
-    fit(state, dataset(), "classification", training, 0, evaluate, lambda: None)
+    fit(state, [Part(model, dataset(), "classification")], training, 0, evaluate, lambda: None)
     return state
 
 

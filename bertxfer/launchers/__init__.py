@@ -11,7 +11,7 @@ from typing import Any
 from bertxfer import manifest, summary
 from bertxfer.config import Config
 from bertxfer.errors import ConfigError, TrialError, TrialsFailed
-from bertxfer.identity import trial_of
+from bertxfer.identity import Trial, trial_of
 from bertxfer.launchers.base import Inline, Launcher
 from bertxfer.launchers.local import Local
 from bertxfer.launchers.slurm import Slurm
@@ -29,15 +29,15 @@ def run_one(config: Config) -> None:
     if config.grids is not None:
         raise ConfigError("experiment", "is a sweep of many trials; add -m")
     trial = trial_of(config)
-    store = Store(Path(config.runtime.output_dir).absolute())
+    store = Store(Path(config.runtime.output_dir).absolute(), config.artifacts.max_gb)
     stored = store.result(trial.id)
-    if stored is not None:
+    if stored is not None and not store.lacking(trial.id, trial.outputs):
         print(summary.line(stored, "stored"))
     else:
         stop, queue = Stop(), Queue(store, uuid.uuid4().hex)
         with stop.on_signals():
             drain([trial], queue, config.runtime, stop)
-        _account_for([trial.id], queue, stop())
+        _account_for([trial], queue, stop())
     print(f"results in {store.folder(trial.id)}")
 
 
@@ -46,7 +46,9 @@ def run_sweep(sweep: Sweep, launcher: Launcher) -> list[Result | None]:
     frozen = manifest.freeze(sweep)
     ids = [trial.id for trial in frozen.trials]
     store = frozen.store
-    missing = sum(store.result(trial_id) is None for trial_id in ids)
+    missing = sum(
+        store.result(trial.id) is None or bool(store.lacking(trial.id, trial.outputs)) for trial in frozen.trials
+    )
     print(f"sweep {frozen.name}: {len(ids)} trials, {len(ids) - missing} done before", flush=True)
     launched = launcher.run(frozen) if missing else None
     results = [store.result(trial_id) for trial_id in ids]
@@ -54,7 +56,7 @@ def run_sweep(sweep: Sweep, launcher: Launcher) -> list[Result | None]:
     summary.print_table([(trial.science, result) for trial, result in pairs if result is not None])
     print(f"{sum(r is not None for r in results)} of {len(ids)} trials done, results in {store.root / 'trials'}")
     if launched is not None and launched.waited_for:
-        _account_for(ids, launched.queue, launched.stopped)
+        _account_for(frozen.trials, launched.queue, launched.stopped)
     return results
 
 
@@ -62,7 +64,7 @@ def results_of(configs: Sequence[Config], launcher: Launcher) -> list[Result | N
     """The result of each config, in their order, for sweepers that wait for scores; null where it failed."""
     trials = [trial_of(config) for config in configs]
     with contextlib.suppress(TrialsFailed):  # a failed trial has no score; the others have
-        run_sweep(Sweep([Point({}, trial) for trial in trials], configs[0].runtime), launcher)
+        run_sweep(Sweep([Point({}, trial) for trial in trials], configs[0].runtime, configs[0].artifacts), launcher)
     store = Store(Path(configs[0].runtime.output_dir).absolute())
     return [store.result(trial.id) for trial in trials]
 
@@ -87,14 +89,14 @@ def make(settings: dict[str, Any]) -> Launcher:
     return LAUNCHERS[kind](**settings)
 
 
-def _account_for(trial_ids: Sequence[str], queue: Queue, stopped: bool) -> None:
+def _account_for(trials: Sequence[Trial], queue: Queue, stopped: bool) -> None:
     """Says what did not end in a result, and why; the exit status then is not zero."""
-    states = {trial_id: queue.situation(trial_id).state for trial_id in trial_ids}
+    states = {trial.id: queue.situation(trial.id, trial.outputs).state for trial in trials}
     failed = [trial_id for trial_id, state in states.items() if state == "failed"]
     for trial_id in failed[:20]:
         print(f"failed  {trial_id}: {queue.store.why_failed(trial_id)}", file=sys.stderr)
     if failed:
-        raise TrialsFailed(f"{len(failed)} of {len(trial_ids)} trials failed; the reasons are in their failure.json")
+        raise TrialsFailed(f"{len(failed)} of {len(trials)} trials failed; the reasons are in their failure.json")
     unfinished = sum(state != "done" for state in states.values())
     if unfinished:
         elsewhere = f"{unfinished} trials are unfinished or run elsewhere; the same command goes on"

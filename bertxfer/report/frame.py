@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from bertxfer import schemes
+from bertxfer import chains
 from bertxfer.errors import BertxferError
 from bertxfer.identity import Trial
 from bertxfer.store import Result, Store
@@ -156,9 +156,10 @@ def _defaults(trial: Trial) -> dict[str, Any]:
 
 def _science(trial: Trial) -> dict[str, Any]:
     plain = trial.science.as_dict()
-    text = schemes.describe(trial.science.treatment)
+    text = chains.describe(trial.science)
     # Every permutation is another treatment; `treatment` has one word for all of them, to average over.
-    short = "layers permuted" if trial.science.treatment.order else text
+    order = trial.science.treatment.order
+    short = text.replace(f"order {' '.join(map(str, order))}", "layers permuted") if order else text
     flat = {"id": trial.id, "treatment": short, "treatment_text": text, **flatten(plain)}
     if plain["data"]["n"] is None and plain["data"]["fraction"] is None:
         flat["data.n"] = "all"
@@ -212,6 +213,8 @@ def _number(value: float | None) -> float:
 
 def _cell(value: Any) -> Any:
     """A cell that can be grouped by and written to any file: a list becomes text."""
+    if isinstance(value, dict) or (isinstance(value, (list, tuple)) and any(isinstance(item, dict) for item in value)):
+        return json.dumps(value)
     if isinstance(value, (list, tuple)):
         return ", ".join(str(_cell(item)) for item in value)
     return value
