@@ -13,7 +13,6 @@ from bertxfer import command, manifest, sweep
 from bertxfer.composer import Composer
 from bertxfer.config import conf_dir
 from bertxfer.errors import BertxferError, ConfigError
-from bertxfer.identity import trial_of
 from bertxfer.store import Store
 from bertxfer.sweep import Point
 
@@ -37,7 +36,7 @@ class Subject:
 
     def defaults(self) -> dict[str, Any]:
         """The scientific config of a trial for which nothing is said."""
-        return trial_of(sweep.config_with(self.composer.compose([]))).science.as_dict()
+        return sweep.sweep_of([], self.composer).points[0].trial.science.as_dict()
 
 
 def of_words(words: Sequence[str], output_dir: Path | None = None, config_dirs: Sequence[str] = ()) -> Subject:
