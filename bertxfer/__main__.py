@@ -25,6 +25,8 @@ def run(words: Sequence[str]) -> int:
             return verbs.VERBS[words[0]](words[1:])
         except BertxferError as error:
             return _say(str(error), error.status)
+        except (HydraException, OmegaConfBaseException) as error:
+            return _say(command.one_sentence(error, _keys()), 2)
     if "--help" in words or "-h" in words:
         from bertxfer import help
 

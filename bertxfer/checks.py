@@ -37,6 +37,7 @@ _CHOICES = {
 _RANGES: dict[str, tuple[float, float | None, bool]] = {
     "model.dropout": (0, 1, True),
     "data.fraction": (0, 1, False),
+    "data.dev_n": (1, None, True),
     "data.max_length": (3, None, True),
     "data.stride": (0, None, True),
     "task.span.question_length": (1, None, True),

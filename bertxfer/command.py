@@ -4,6 +4,8 @@ import difflib
 import re
 from collections.abc import Sequence
 
+from bertxfer import grids
+
 # Flags of Hydra that are followed by a value, and the values its one optional flag may take.
 _VALUED = (
     "--cfg",
@@ -37,12 +39,11 @@ def in_order(words: Sequence[str]) -> list[str]:
 
 
 def _unquoted_range(word: str) -> str:
-    """`seed=0..9` needs no quotes in a shell; it means seed=range(0,10)."""
-    match = re.fullmatch(r"([\w.@/]+)=(\d+)\.\.(\d+)", word)
-    if not match:
-        return word
-    key, first, last = match[1], int(match[2]), int(match[3])
-    return f"{key}=range({first},{last + 1})"
+    """`seed=0..9` needs no quotes in a shell; it means seed=range(0,10). The sweeper knows what L in `k=0..L` is."""
+    key, _, value = word.partition("=")
+    if match := re.fullmatch(r"(\d+)\.\.(\d+)", value):
+        return f"{key}=range({int(match[1])},{int(match[2]) + 1})"
+    return f"{key}=choice({value})" if ".." in value and grids.is_shape_word(word) else word
 
 
 def _unquoted_list(word: str) -> str:

@@ -28,6 +28,8 @@ class Model:
     pooling: str = "cls"  # cls: first token through the pooler, as BERT does; mean: over all tokens
     dropout: float | None = None  # null: the model's own
     lr: float = 2e-5  # the learning rate that suits this model; optimizer.lr follows it
+    # Tasks that take the place of others in an experiment's grids, for a model that cannot read those.
+    stand_ins: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass
@@ -95,8 +97,11 @@ class Init:
 class Data:
     n: Any = None  # rows of the training set drawn at random; "all" for all of them
     fraction: float | None = None
+    dev_n: int | None = None  # only the first rows of the dev set; null: all of it
     max_length: int | None = None  # in tokens; null: 128 (span tasks: 384), or what the model takes if that is less
-    stride: int | None = None  # tokens that neighbouring windows of a passage share; null: a third of max_length
+    stride: int | None = (
+        None  # tokens that neighbouring windows of a passage share; null: a third of max_length, if it has room
+    )
     root: str | None = "${oc.env:BERTXFER_DATA,null}"  # a folder of data sets; null: the hub
 
 
@@ -200,7 +205,11 @@ class Config:
     keep: Any = None  # model: the fine-tuned model, as a Hugging Face folder
     artifacts: Artifacts = field(default_factory=Artifacts)
     runtime: Runtime = field(default_factory=Runtime)
-    grids: Any = None  # an experiment's union of grids, read by the sweeper
+    # What an experiment says of itself. None of it is in an id.
+    description: str | None = None
+    grids: Any = None  # its union of grids, read by the sweeper
+    scale: str | None = None  # tiny: its grids made so small that they run in seconds
+    figure: Any = None  # how its results are drawn, read by the report
 
 
 def register() -> None:

@@ -56,14 +56,14 @@ class Dataset:
 
 
 def load(science: Science, source: Source, tokenizer: Any, cache: Path) -> tuple[Dataset, Dataset]:
-    """The training subsample and the whole dev set. Tokens of what is stored are kept in `cache`."""
+    """The training subsample and the dev set, whole or its first rows. Tokens of what is stored are kept in `cache`."""
     span, data = science.task.span, science.data
     how = Tokenizing(
         tokenizer, science.model.family, data.max_length, data.stride, span.question_length if span else None
     )
     chosen = subsample(science, source.size("train"))
-    everything = list(range(source.size("dev")))
-    return _dataset(source, "train", chosen, how, cache), _dataset(source, "dev", everything, how, cache)
+    measured = list(range(source.size("dev")))[: data.dev_n]
+    return _dataset(source, "train", chosen, how, cache), _dataset(source, "dev", measured, how, cache)
 
 
 def subsample(science: Science, size: int) -> list[int]:

@@ -4,19 +4,22 @@ import platform
 import subprocess
 from functools import lru_cache
 from importlib import metadata
-from typing import Any
-
-import torch
+from typing import TYPE_CHECKING, Any
 
 from bertxfer import __version__
 from bertxfer.config import PACKAGE
 
+if TYPE_CHECKING:
+    import torch
 
-def describe(device: torch.device) -> dict[str, Any]:
-    revision, dirty = _git()
+
+def describe(device: "torch.device") -> dict[str, Any]:
+    import torch
+
+    git_revision, dirty = revision()
     return {
         "bertxfer": __version__,
-        "git_revision": revision,
+        "git_revision": git_revision,
         "git_dirty": dirty,
         "python": platform.python_version(),
         **{name: metadata.version(name) for name in ("torch", "transformers", "tokenizers", "numpy")},
@@ -28,16 +31,16 @@ def describe(device: torch.device) -> dict[str, Any]:
 
 
 @lru_cache
-def _git() -> tuple[str | None, bool | None]:
+def revision() -> tuple[str | None, bool | None]:
     """The checkout that the code runs from, and whether it was changed; nothing outside a checkout."""
     if not (PACKAGE.parent / ".git").exists():
         return None, None
     try:
-        revision = _ask("rev-parse", "HEAD").strip()
+        found = _ask("rev-parse", "HEAD").strip()
         dirty = bool(_ask("status", "--porcelain", "--", "bertxfer", "hydra_plugins").strip())
     except (OSError, subprocess.SubprocessError):
         return None, None
-    return revision, dirty
+    return found, dirty
 
 
 def _ask(*words: str) -> str:

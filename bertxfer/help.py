@@ -23,6 +23,7 @@ Verbs (a bare first word):
   status [sweep | trial]     how far sweeps are, which trial is where
   worker <sweep>             joins a sweep with one more worker
   cancel <sweep>             ends a sweep's workers; what they do is given back
+  report [sweep | key=value] figures, tables and one HTML page of a sweep or an experiment
 
 Flags:
   -m, --multirun      sweep: every comma, range(a,b) and a..b on the command line is an axis

@@ -65,6 +65,7 @@ class DataScience:
     fraction: float | None
     max_length: int
     stride: int | None  # null where a text is not cut into windows
+    dev_n: int | None = None  # null: the whole dev set
 
 
 @dataclass(frozen=True)
@@ -114,6 +115,9 @@ class Science:
     def as_dict(self) -> dict[str, Any]:
         """Plain data. What came later and is not there leaves no mark, so that older ids stay what they were."""
         plain: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(self)))
+        for data in (plain["data"], *(stage["data"] for stage in (plain["chain"] or {}).get("stages", []))):
+            if data["dev_n"] is None:
+                del data["dev_n"]
         return {key: value for key, value in plain.items() if value is not None or key not in ("chain", "probe")}
 
     @property
@@ -141,7 +145,7 @@ class Science:
         return Science(
             model=_build(ModelScience, plain["model"]),
             task=_task_from(plain["task"]),
-            data=_build(DataScience, plain["data"]),
+            data=_data_from(plain["data"]),
             treatment=_build(Treatment, treatment),
             optimizer=_build(Optimizer, plain["optimizer"]),
             training=_build(Training, plain["training"]),
@@ -285,15 +289,16 @@ def _sample(config: Config, model: Pretrained) -> DataScience:
         raise ConfigError("data.max_length", f"{longest} is more than the {model.positions} tokens {model.name} takes")
     stride = None
     if task.kind == "span":
-        stride = longest // 3 if data.stride is None else data.stride
         room = longest - task.span.question_length - 4  # the special tokens: RoBERTa has four
+        usual = longest // 3 if longest // 3 < room else room // 2  # a short window has no third to share
+        stride = usual if data.stride is None else data.stride
         if stride >= room:
             raise ConfigError(
                 "data.stride",
                 f"{stride} leaves no new tokens to a window of data.max_length={longest} beside a question of "
                 f"task.span.question_length={task.span.question_length}; it must be below {room}",
             )
-    return DataScience(None if n == "all" else n, data.fraction, longest, stride)
+    return DataScience(None if n == "all" else n, data.fraction, longest, stride, data.dev_n)
 
 
 def _task_from(plain: dict[str, Any]) -> TaskScience:
@@ -301,10 +306,14 @@ def _task_from(plain: dict[str, Any]) -> TaskScience:
     return _build(TaskScience, {**plain, "span": None if span is None else _build(SpanScience, span)})
 
 
+def _data_from(plain: dict[str, Any]) -> DataScience:
+    return _build(DataScience, {"dev_n": None, **plain})
+
+
 def _stage_from(plain: dict[str, Any]) -> StageScience:
     parts = {
         "task": _task_from(plain["task"]),
-        "data": _build(DataScience, plain["data"]),
+        "data": _data_from(plain["data"]),
         "optimizer": _build(Optimizer, plain["optimizer"]),
         "training": _build(Training, plain["training"]),
     }

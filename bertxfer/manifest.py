@@ -40,11 +40,16 @@ class Manifest:
         return Store(self.folder.parent.parent, self.artifacts.max_gb)
 
 
+def name_of(sweep: Sweep) -> str:
+    """The name of a sweep's folder, which follows from its trials."""
+    ids = hashlib.sha256(" ".join(sorted(trial.id for trial in sweep.trials)).encode()).hexdigest()[:8]
+    return f"{re.sub('[^A-Za-z0-9_.]+', '-', sweep.name)}-{ids}"
+
+
 def freeze(sweep: Sweep) -> Manifest:
     """Writes the sweep down. The name follows from the trials, so the same command finds the same sweep again."""
     root = Path(sweep.runtime.output_dir).absolute()
-    ids = hashlib.sha256(" ".join(sorted(trial.id for trial in sweep.trials)).encode()).hexdigest()[:8]
-    folder = root / "sweeps" / f"{re.sub('[^A-Za-z0-9_.]+', '-', sweep.name)}-{ids}"
+    folder = root / "sweeps" / name_of(sweep)
     folder.mkdir(parents=True, exist_ok=True)
     # Written anew by every launch: equal ids are equal science, but the runtime and the places of inputs may differ.
     content = {

@@ -11,9 +11,11 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
 from omegaconf import DictConfig, OmegaConf
 
+from bertxfer import grids, pretrained
 from bertxfer.chains import stages_of
-from bertxfer.config import Artifacts, Config, Runtime, Task
+from bertxfer.config import Artifacts, Config, Model, Runtime, Task
 from bertxfer.errors import BertxferError, ConfigError
+from bertxfer.grids import Axes, Shape
 from bertxfer.identity import Trial, trial_of
 
 
@@ -44,9 +46,6 @@ class Sweep:
         return list(distinct.values())
 
 
-Axes = dict[str, list[str]]  # key -> the overrides it takes one after another
-
-
 class Composer(Protocol):
     """What a sweep needs of Hydra."""
 
@@ -75,10 +74,10 @@ def grid_axes(grid: Mapping[str, Any], loader: ConfigLoader | None = None) -> Ax
     return axes_of(words, loader)
 
 
-def points(command_line: Axes, grids: Sequence[Axes]) -> list[tuple[str, ...]]:
+def points(command_line: Axes, among: Sequence[Axes]) -> list[tuple[str, ...]]:
     """All combinations, grid by grid. What the command line says replaces what a grid says of the same key."""
     found: dict[tuple[str, ...], None] = {}
-    for grid in grids or [{}]:
+    for grid in among or [{}]:
         axes = {**grid, **command_line}
         for point in product(*axes.values()):
             found[point] = None
@@ -144,7 +143,7 @@ def _refuse_added_keys(node: DictConfig, schema: type, prefix: str) -> None:
 def sweep_of(overrides: Sequence[str], composer: Composer) -> Sweep:
     """Every place that the words of a multirun mean, with its trial."""
     command_line = axes_of(overrides, composer.loader)
-    wanted = points(command_line, _experiment_grids(command_line, composer))
+    wanted = _wanted(command_line, composer)[0]
     found, shared = [], []
     for words, config in zip(wanted, configs(wanted, composer), strict=True):
         found.append(Point(_said(words), trial_of(config)))
@@ -156,16 +155,74 @@ def sweep_of(overrides: Sequence[str], composer: Composer) -> Sweep:
     return Sweep(found, *shared[0], _name(command_line))
 
 
+def notes_of(overrides: Sequence[str], composer: Composer) -> list[str]:
+    """What a user should know of how the grids of an experiment were fitted to the model."""
+    return _wanted(axes_of(overrides, composer.loader), composer)[1]
+
+
+def _wanted(command_line: Axes, composer: Composer) -> tuple[list[tuple[str, ...]], list[str]]:
+    """All places, and what is said of them. A grid is fitted to each model that it runs on."""
+    experiment = _experiment_grids(command_line, composer)
+    if not experiment and not grids.has_shape(command_line):
+        return points(command_line, []), []
+    fitted, notes = [], []
+    by_model = _by_model(experiment or [{}], command_line)
+    for model_words, own in by_model.items():
+        chosen = composer.compose([*command_line.get("experiment", [])[:1], *model_words])
+        shape, stand_ins = _shape(chosen, [*own, command_line]), chosen.model.stand_ins
+        before = [grids.shaped(grid, shape) for grid in own]
+        after = [grids.stood_in(grid, stand_ins) for grid in before]
+        notes.append(grids.stand_in_note(chosen.model.name, before, after))
+        if _scale(command_line, chosen) == "tiny":
+            after = grids.tiny(after)
+        typed = {key: words for key, words in command_line.items() if not _of_model(key)}
+        fitted += points(grids.shaped(typed, shape), after)
+    return list(dict.fromkeys(fitted)), [note for note in dict.fromkeys(notes) if note]
+
+
+def _by_model(experiment: Sequence[Axes], command_line: Axes) -> dict[tuple[str, ...], list[Axes]]:
+    """The grids of each model, which they name themselves or have from the command line."""
+    found: dict[tuple[str, ...], list[Axes]] = {}
+    for grid in experiment:
+        models = {key: words for key, words in {**grid, **command_line}.items() if _of_model(key)}
+        for model_words in product(*models.values()):
+            own = {key: [word] for key, word in zip(models, model_words, strict=True)}
+            found.setdefault(model_words, []).append({**grid, **own})
+    return found
+
+
+def _of_model(key: str) -> bool:
+    return key.split(".")[0] == "model"
+
+
+def _shape(chosen: DictConfig, axes: Sequence[Axes]) -> Shape | None:
+    """Asked for only where an axis needs it: a model that nobody has may be enough for the rest."""
+    if not any(grids.has_shape(one) for one in axes):
+        return None
+    model = OmegaConf.to_object(chosen.model)
+    assert isinstance(model, Model)
+    found = pretrained.find(model)
+    return Shape(found.layers, found.heads)
+
+
+def _scale(command_line: Axes, chosen: DictConfig) -> str | None:
+    typed = command_line.get("scale", [f"scale={chosen.scale or 'null'}"])
+    scale = None if typed[0] == "scale=null" else typed[0].split("=", 1)[1]
+    if len(typed) > 1 or scale not in grids.SCALES:
+        raise ConfigError("scale", f"{scale!r} is no scale; it is tiny, or null for the papers' own")
+    return scale
+
+
 def _experiment_grids(command_line: Axes, composer: Composer) -> list[Axes]:
     chosen = command_line.get("experiment")
     if chosen is None:
         return []
     if len(chosen) > 1:
         raise ConfigError("experiment", "one sweep runs one experiment; start one command for each")
-    grids = composer.compose(chosen).get("grids")
-    if grids is None:
+    found = composer.compose(chosen).get("grids")
+    if found is None:
         return []
-    plain = OmegaConf.to_container(grids)
+    plain = OmegaConf.to_container(found)
     if not isinstance(plain, list) or not all(isinstance(grid, dict) for grid in plain):
         raise ConfigError("grids", "is a list of grids, each a mapping of keys to values")
     return [grid_axes(grid, composer.loader) for grid in plain]

@@ -61,4 +61,30 @@ def cancel(words: Sequence[str]) -> int:
     return 0
 
 
-VERBS: dict[str, Callable[[Sequence[str]], int]] = {"status": status, "worker": worker, "cancel": cancel}
+def report(words: Sequence[str]) -> int:
+    from bertxfer.report import page, subject
+
+    parser = _parser("report", "Writes figures, tables and one HTML page of an experiment, or of a sweep by its name.")
+    parser.add_argument(
+        "words", nargs="*", metavar="sweep | key=value", help="a sweep (the last one), or a run's words"
+    )
+    parser.add_argument("-m", "--multirun", action="store_true", help="as for a run; changes nothing here")
+    parser.add_argument("-cd", "--config-dir", action="append", default=[], help="one more folder of configs")
+    default = parser.get_default("output_dir")
+    parser.set_defaults(output_dir=None)
+    told = parser.parse_intermixed_args(words)
+    named = len(told.words) == 1 and "=" not in told.words[0]
+    if named or not told.words:
+        about = subject.of_sweep((told.output_dir or default).absolute(), *(told.words or [None]))
+    else:
+        about = subject.of_words(told.words, told.output_dir, told.config_dir)
+    print(f"report in {page.write(about)}")
+    return 0
+
+
+VERBS: dict[str, Callable[[Sequence[str]], int]] = {
+    "status": status,
+    "worker": worker,
+    "cancel": cancel,
+    "report": report,
+}

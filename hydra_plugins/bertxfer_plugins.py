@@ -45,6 +45,8 @@ class GridsSweeper(_Composer, Sweeper):
     def sweep(self, arguments: list[str]) -> Any:
         from bertxfer import launchers, sweep
 
+        for note in sweep.notes_of(arguments, self):
+            print(note)
         launchers.run_sweep(sweep.sweep_of(arguments, self), _settings(self.config))
 
 

@@ -37,3 +37,5 @@ def test_a_trial_runs_from_a_wheel(installed: Path, tmp_path: Path) -> None:
     assert ended.returncode == 0, ended.stderr
     assert len(list((tmp_path / "multirun_outputs" / "trials").glob("*/result.json"))) == 2
     assert "2 of 2 trials done" in ended.stdout
+    reported = run(installed, tmp_path, "report")
+    assert "index.html" in reported.stdout, reported.stderr

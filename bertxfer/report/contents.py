@@ -1,0 +1,203 @@
+"""What the page says beside its figures, as grids of text: how complete, which settings and versions, what failed."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pandas as pd
+
+from bertxfer.report import words
+from bertxfer.report.frame import Completeness, flatten
+from bertxfer.report.marks import sizes
+from bertxfer.report.tables import Table
+from bertxfer.store import Store
+from bertxfer.sweep import Point
+
+SHOWN = 200  # rows of a grid of single trials
+_FEW = 8  # values of an axis that are listed one by one
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table of the page. `tasks` has the task of each row where a filter may hide it; `marks` classes of cells."""
+
+    columns: list[str]
+    rows: list[list[str]]
+    tasks: list[str | None] = field(default_factory=list)
+    marks: list[list[str]] = field(default_factory=list)
+
+
+def shares(counts: Completeness) -> list[tuple[str, float]]:
+    """The parts of the bar, in percent."""
+    total = max(1, counts.trials)
+    return [(state, 100 * getattr(counts, state) / total) for state in ("done", "failed", "missing")]
+
+
+def progress(results: pd.DataFrame) -> Grid:
+    """Done of all trials, for every task and size."""
+    trials = results.drop_duplicates("id").assign(size=sizes)
+    columns = list(dict.fromkeys(trials["size"]))
+    rows, tasks = [], list(dict.fromkeys(trials["task.name"]))
+    done = trials["state"] == "done"
+    for task in tasks:
+        own = trials["task.name"] == task
+        cells = [own & (trials["size"] == size) for size in columns]
+        rows.append([words.task(task), *(f"{int((cell & done).sum())} of {int(cell.sum())}" for cell in cells)])
+    return Grid(["task", *columns], rows, [str(task) for task in tasks])
+
+
+def lacking(results: pd.DataFrame, state: str) -> Grid | None:
+    """The trials that failed, with their reasons, or that are missing."""
+    trials = results.drop_duplicates("id")
+    trials = trials[trials["state"] == state]
+    if trials.empty:
+        return None
+    columns = ["task", "n", "treatment", "seed", "id", *(["reason"] if state == "failed" else [])]
+    first = trials.head(SHOWN).assign(size=sizes)
+    rows = [
+        [words.task(row["task.name"]), row["size"], row["treatment_text"], str(row["seed"]), row["id"]]
+        + ([str(row["reason"])] if state == "failed" else [])
+        for row in first.to_dict("records")
+    ]
+    tasks = [str(task) for task in first["task.name"]]
+    if len(trials) > SHOWN:
+        rows.append([f"and {len(trials) - SHOWN} more", *[""] * (len(columns) - 1)])
+        tasks.append("")
+    return Grid(columns, rows, list(tasks))
+
+
+def axes(points: Sequence[Point]) -> Grid:
+    """Every axis as it was typed, with its values."""
+    found: dict[str, dict[str, Any]] = {}
+    for point in points:
+        for key, value in point.axes.items():
+            found.setdefault(key, {})[json.dumps(value, sort_keys=True, default=str)] = value
+    rows = [[key, few(list(values.values())), str(len(values))] for key, values in found.items()]
+    return Grid(["axis", "values", "how many"], rows)
+
+
+def settings(results: pd.DataFrame, defaults: Mapping[str, Any]) -> tuple[Grid, Grid]:
+    """What differs from the defaults, and all settings. Of treatments the axes tell more than their tensors do."""
+    usual = flatten(dict(defaults))
+    trials = results.drop_duplicates("id")
+    rows = []
+    # `data.n` and the like may be what was typed, which is the same or says more.
+    for key in (key for key in results.columns if _is_setting(key, defaults)):
+        values = [None if pd.isna(value) else value for value in trials[key].drop_duplicates().tolist()]
+        default = usual.get(key)
+        rows.append(([key, few(values), _text(default)], any(value != default for value in values)))
+    columns = ["key", "here", "default"]
+    return Grid(columns, [row for row, other in rows if other]), Grid(columns, [row for row, _ in rows])
+
+
+def _is_setting(key: str, defaults: Mapping[str, Any]) -> bool:
+    """Whether a column is of the scientific config; `task` alone is an axis."""
+    part = key.split(".")[0]
+    return part in defaults and part != "treatment" and (key != part or not isinstance(defaults[part], dict))
+
+
+def versions(ids: Iterable[str], store: Store) -> Grid:
+    """With what the results were made: each version, and how many trials have it."""
+    found: dict[str, Counter[str]] = {}
+    for trial_id in dict.fromkeys(ids):
+        result = json.loads((store.folder(trial_id) / "result.json").read_text(encoding="utf-8"))
+        for key, value in result.get("environment", {}).items():
+            found.setdefault(key, Counter())[_text(value)] += 1
+    rows = []
+    for key, counts in found.items():
+        only = len(counts) == 1
+        told = ", ".join(value if only else f"{value} ({count} trials)" for value, count in counts.most_common())
+        rows.append([key.replace("_", " "), told])
+    return Grid(["of the results", "version"], rows)
+
+
+def table(made: Table) -> Grid:
+    """A table of results, with the shading and bold type that it has on paper; its words stand in their own section."""
+    cells = made.cells.drop(columns="in words", errors="ignore")
+    cells = cells.rename(columns={"p (Benjamini-Hochberg)": "p (B-H)"})
+    columns = list(cells.columns)
+    rows = [[str(cell) for cell in row] for row in cells.itertuples(index=False)]
+    task = next((name for name in ("task", "final task") if name in columns), None)
+    marks = [
+        [
+            " ".join(said for said, cells in (("best", made.shaded), ("bold", made.bold)) if (row, column) in cells)
+            for column in columns
+        ]
+        for row in range(len(rows))
+    ]
+    return Grid(columns, rows, [str(value) for value in cells[task]] if task else [], marks)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One comparison in words."""
+
+    what: str
+    words: str
+    task: str | None = None
+
+
+def findings(made: Table) -> tuple[str, list[Finding]] | None:
+    """A table of tests in words: how many of its comparisons show something, and what each says."""
+    cells = made.cells
+    if "in words" not in cells or cells.empty:
+        return None
+    numbers = [
+        column
+        for column in cells.columns
+        if column.startswith(("p (", "difference", "95%", "effect", "pairs", "in words", "Spearman", "Pearson"))
+    ]
+    names = [column for column in cells.columns if column not in (*numbers, "permutations", "measure")]
+    lines = []
+    for row in cells.to_dict("records"):
+        what = ", ".join(_named(name, str(row[name])) for name in names if str(row[name]) != "-")
+        lines.append(Finding(what or "all", str(row["in words"]), row.get("task")))
+    return f"{made.title}: {_counted(made.data)}", lines
+
+
+def _counted(data: pd.DataFrame) -> str:
+    """How many comparisons show a difference, in one sentence."""
+    if "p_holm" not in data:
+        return f"{len(data)} comparisons."
+    shown = data["p_holm"] < 0.05
+    # What few trials cannot show is not counted as shown, whatever a t-test of them says.
+    shown &= ~data["words"].str.contains("too few")
+    lower, higher = int((shown & (data["mean"] < 0)).sum()), int((shown & (data["mean"] > 0)).sum())
+    few_pairs = int(data["words"].str.contains("too few|nothing can be said").sum())
+    rest = len(data) - lower - higher - few_pairs
+    parts = [
+        f"{count} {what}"
+        for count, what in (
+            (lower, "significantly lower"),
+            (higher, "significantly higher"),
+            (rest, "without a difference shown"),
+            (few_pairs, "with too few pairs for a claim"),
+        )
+        if count
+    ]
+    return f"of {len(data)} comparisons, {', '.join(parts)} (5% level, Holm's correction over all of them)."
+
+
+def few(values: Sequence[Any]) -> str:
+    """Values in a few words: all of them, or a run, or the first and the last."""
+    whole = [value for value in values if isinstance(value, int) and not isinstance(value, bool)]
+    if len(whole) == len(values) > 2 and sorted(whole) == list(range(min(whole), max(whole) + 1)):
+        return f"{min(whole)} to {max(whole)}"
+    told = [_text(value) for value in values]
+    if any(", " in value for value in told):  # lists
+        return "; ".join(f"[{value}]" for value in told)
+    return ", ".join(told) if len(told) <= _FEW else f"{', '.join(told[:4])}, … {told[-1]} ({len(told)} values)"
+
+
+def _named(column: str, said: str) -> str:
+    return said if column in ("task", "treatment", "tasks compared") else f"{column}={said}"
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,235 @@
+"""Results as one table: a row for every place of a sweep, done or not, with all that was asked there and all that came.
+
+Nothing is left out silently: a place without a result has its row and says why, and a score that is not defined is
+NaN and marked `undefined`.
+"""
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from bertxfer import chains
+from bertxfer.errors import BertxferError
+from bertxfer.identity import Trial
+from bertxfer.store import Result, Store
+from bertxfer.sweep import Point
+
+# What a result says in a column of its own, beside score and metrics.
+_COUNTS = ("n_train", "n_dev", "steps", "epochs", "data_digest", "weights_digest")
+
+
+def frame(points: Sequence[Point], store: Store) -> pd.DataFrame:
+    """One row per place. Columns: the axes as typed, the science flat, the state of the trial and its result.
+
+    An axis and a key of the science may have one name (`data.n`): what was typed stands there, unless it was null.
+    """
+    facts: dict[str, dict[str, Any]] = {}
+    rows = []
+    for point in points:
+        trial = point.trial
+        if trial.id not in facts:
+            facts[trial.id] = {**_science(trial), **_outcome(trial, store)}
+        typed = {key: _cell(value) for key, value in point.axes.items() if value is not None}
+        rows.append({**_defaults(trial), **facts[trial.id], **typed})
+    return _typed(pd.DataFrame(rows, dtype=object))
+
+
+@dataclass(frozen=True)
+class Completeness:
+    """How much of a sweep there is. `undefined` trials are done, but their score is no number."""
+
+    trials: int
+    done: int
+    failed: int
+    missing: int
+    undefined: int
+
+    def __str__(self) -> str:
+        words = [f"{self.done} of {self.trials} trials done"]
+        words += [f"{n} {what}" for n, what in ((self.failed, "failed"), (self.missing, "missing")) if n]
+        if self.undefined:
+            words.append(f"{self.undefined} with an undefined score, which no mean includes")
+        return ", ".join(words)
+
+
+def completeness(results: pd.DataFrame) -> Completeness:
+    """Counts of trials, each once however many places it has."""
+    if results.empty:
+        return Completeness(0, 0, 0, 0, 0)
+    trials = results.drop_duplicates("id")
+    states = trials["state"].value_counts()
+    done, failed, missing = (int(states.get(state, 0)) for state in ("done", "failed", "missing"))
+    return Completeness(len(trials), done, failed, missing, int(trials["undefined"].sum()))
+
+
+def select(results: pd.DataFrame, where: Mapping[str, Any]) -> pd.DataFrame:
+    """The rows whose columns have these values, or one of a list: {"treatment_text": "as pretrained"}. None: a gap."""
+    chosen = pd.Series(True, index=results.index)
+    for column, value in where.items():
+        if column not in results:
+            chosen &= value is None
+        elif isinstance(value, (list, tuple)):
+            chosen &= results[column].isin(value)
+        elif is_gap(value):
+            chosen &= results[column].isna()
+        else:
+            chosen &= (results[column] == value).fillna(False).astype(bool)
+    return results[chosen]
+
+
+def is_gap(value: Any) -> bool:
+    """Whether a cell is empty: None, NA or NaN."""
+    return value is None or value is pd.NA or value != value
+
+
+def measured(results: pd.DataFrame, figure: Mapping[str, Any]) -> pd.DataFrame:
+    """The rows a figure is about, with what it draws of them: `y`, and `measure`, the name of that metric.
+
+    A figure of several metrics has each row once for each.
+    """
+    chosen = select(results, figure.get("where") or {})
+    named = figure.get("y") or "score"
+    parts = []
+    for column in [named] if isinstance(named, str) else named:
+        measure = chosen["task.headline"] if column == "score" else column.removeprefix("metrics.")
+        parts.append(chosen.assign(y=chosen.get(column, math.nan), measure=measure))
+    return pd.concat(parts, ignore_index=True)
+
+
+def history(ids: Iterable[str], store: Store) -> pd.DataFrame:
+    """history.jsonl of these trials, one after another: `id`, `step`, then `loss` and `lr`, or `epoch` and metrics."""
+    events = []
+    for trial_id in dict.fromkeys(ids):
+        path = store.folder(trial_id) / "history.jsonl"
+        if path.is_file():
+            lines = path.read_text(encoding="utf-8").splitlines()
+            events += [{"id": trial_id, **json.loads(line)} for line in lines]
+    return pd.DataFrame(events, columns=None if events else ["id", "step", "loss", "lr", "epoch"])
+
+
+def predictions(ids: Iterable[str], store: Store) -> pd.DataFrame:
+    """predictions.parquet of these trials: `id`, `index` (the dev row), `label`, `prediction`, and what the kind adds.
+
+    The name of a question in a span task, `id` in its file, is `question` here.
+    """
+    return _parquets("predictions", ids, store, ["index", "label", "prediction"], {"id": "question"})
+
+
+def weights(ids: Iterable[str], store: Store) -> pd.DataFrame:
+    """weights.parquet of these trials: `id`, and distances between weights by layer and module."""
+    columns = ["reference", "layer", "module", "distance", "norm", "relative"]
+    return _parquets("weights", ids, store, columns)
+
+
+def attention(ids: Iterable[str], store: Store) -> pd.DataFrame:
+    """attention.parquet of these trials: `id`, and measures of attention by layer and head."""
+    return _parquets("attention", ids, store, ["layer", "head", "measure", "model", "value", "examples"])
+
+
+def lacking(ids: Iterable[str], table: pd.DataFrame) -> list[str]:
+    """Which of these trials have no row in what a reader above returned."""
+    found = set(table["id"]) if len(table) else set()
+    return [trial_id for trial_id in dict.fromkeys(ids) if trial_id not in found]
+
+
+def _parquets(
+    name: str, ids: Iterable[str], store: Store, columns: list[str], renamed: dict[str, str] | None = None
+) -> pd.DataFrame:
+    tables = []
+    for trial_id in dict.fromkeys(ids):
+        path = store.folder(trial_id) / f"{name}.parquet"
+        if path.is_file():
+            table = pd.read_parquet(path).rename(columns=renamed or {})
+            table.insert(0, "id", trial_id)
+            tables.append(table)
+    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=["id", *columns])
+
+
+def _defaults(trial: Trial) -> dict[str, Any]:
+    """Columns that every place has, typed or not: pairing and facets need them."""
+    return {"task": trial.science.task.name, "model": trial.science.model.name, "seed": trial.science.seeds["order"]}
+
+
+def _science(trial: Trial) -> dict[str, Any]:
+    plain = trial.science.as_dict()
+    text = chains.describe(trial.science)
+    # Every permutation is another treatment; `treatment` has one word for all of them, to average over.
+    order = trial.science.treatment.order
+    short = text.replace(f"order {' '.join(map(str, order))}", "layers permuted") if order else text
+    flat = {"id": trial.id, "treatment": short, "treatment_text": text, **flatten(plain)}
+    if plain["data"]["n"] is None and plain["data"]["fraction"] is None:
+        flat["data.n"] = "all"
+    return flat
+
+
+def flatten(plain: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested keys joined by dots, lists as text."""
+    flat: dict[str, Any] = {}
+    for key, value in plain.items():
+        if isinstance(value, dict):
+            flat |= flatten(value, f"{prefix}{key}.")
+        else:
+            flat[f"{prefix}{key}"] = _cell(value)
+    return flat
+
+
+def _outcome(trial: Trial, store: Store) -> dict[str, Any]:
+    try:
+        result = store.result(trial.id)
+    except BertxferError as error:  # a damaged folder: no number of it can be trusted
+        return _without_result("failed", str(error))
+    if result is not None:
+        return _with_result(result)
+    if (store.folder(trial.id) / "failure.json").is_file():
+        return _without_result("failed", store.why_failed(trial.id))
+    return _without_result("missing", None)
+
+
+def _with_result(result: Result) -> dict[str, Any]:
+    return {
+        "state": "done",
+        "reason": None,
+        "score": _number(result["score"]),
+        "undefined": result["score"] is None,
+        **{f"metrics.{name}": _number(value) for name, value in result["metrics"].items()},
+        **{key: result.get(key) for key in _COUNTS},
+        "seconds": math.fsum(result["timings"].values()),
+        "device": result["environment"].get("device"),
+    }
+
+
+def _without_result(state: str, reason: str | None) -> dict[str, Any]:
+    unknown = dict.fromkeys((*_COUNTS, "device"))
+    return {"state": state, "reason": reason, "score": math.nan, "undefined": False, "seconds": math.nan, **unknown}
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else float(value)
+
+
+def _cell(value: Any) -> Any:
+    """A cell that can be grouped by and written to any file: a list becomes text."""
+    if isinstance(value, dict) or (isinstance(value, (list, tuple)) and any(isinstance(item, dict) for item in value)):
+        return json.dumps(value)
+    if isinstance(value, (list, tuple)):
+        return ", ".join(str(_cell(item)) for item in value)
+    return value
+
+
+def _typed(table: pd.DataFrame) -> pd.DataFrame:
+    """Whole numbers stay whole and truths stay truths where some rows have none: k is 3, not 3.0."""
+    columns = {}
+    for name in table.columns:
+        kinds = {type(value) for value in table[name].tolist() if not is_gap(value)}
+        gaps = table[name].isna().any()
+        if kinds == {int}:
+            columns[name] = table[name].astype("Int64" if gaps else "int64")
+        elif kinds == {bool}:
+            columns[name] = table[name].astype("boolean" if gaps else "bool")
+        else:
+            columns[name] = table[name].astype("float64") if kinds <= {int, float} and kinds else table[name]
+    return pd.DataFrame(columns).infer_objects()

@@ -1,0 +1,162 @@
+"""The report: one HTML page that needs nothing but itself, with its figures and tables as files beside it."""
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import pandas as pd
+import vl_convert
+from markupsafe import Markup
+
+from bertxfer import __version__, environment
+from bertxfer.files import write_text
+from bertxfer.report import contents, drawing, figures, frame, published, tables, words
+from bertxfer.report.drawing import Drawing
+from bertxfer.report.figures import Figure
+from bertxfer.report.marks import sizes
+from bertxfer.report.subject import Subject
+from bertxfer.summary import MINI_NOTE
+
+_HERE = Path(__file__).parent
+# What the bundle of Vega puts within reach of the page's own script.
+_GLOBALS = "window.vegaEmbed = vegaEmbed;"
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A figure on the page: drawn, or only a title with what was published."""
+
+    title: str
+    awaited: bool  # a chart belongs here, drawn or not yet
+    drawn: Drawing | None
+    published: published.Published | None
+    files: list[str]
+
+    @property
+    def explanation(self) -> str:
+        return self.drawn.explanation if self.drawn else ""
+
+    @property
+    def published_grid(self) -> contents.Grid:
+        assert self.published is not None
+        return contents.Grid(self.published.columns, self.published.rows)
+
+    @property
+    def notes(self) -> list[str]:
+        return self.drawn.marks.notes if self.drawn else []
+
+
+def write(subject: Subject) -> Path:
+    """Writes reports/<name>/index.html, its figures and its tables; the results themselves are only read."""
+    results = frame.frame(subject.points, subject.store)
+    folder = subject.store.root / "reports" / subject.name
+    folder.mkdir(parents=True, exist_ok=True)
+    blocks = subject.block or figures.guess(results)
+    blocks = blocks if isinstance(blocks, list) else [blocks]
+    asked = figures.figures_of(blocks)
+    shown = [_shown(figure, i, results, subject, folder) for i, figure in enumerate(asked)]
+    shown = [figure for figure in shown if figure.awaited or figure.published]
+    made = _tables(blocks, results, subject, folder)
+    path = folder / "index.html"
+    write_text(path, _page(subject, results, shown, made))
+    return path
+
+
+def _shown(figure: Figure, index: int, results: pd.DataFrame, subject: Subject, folder: Path) -> Shown:
+    name = subject.experiment or subject.name
+    dashed = _dashed(figure, subject)
+    drawn = drawing.draw(figure, results, subject.store, name, dashed)
+    title = drawn.title if drawn else f"{figure.title or name} · {', '.join(drawing.models(results))}"
+    files = drawn.write(folder / "figures", f"figure-{index + 1}") if drawn else []
+    found = published.find(subject.experiment, figure.published) if index == 0 or figure.published else None
+    return Shown(title, figure.kind != "table", drawn, found, [path.relative_to(folder).as_posix() for path in files])
+
+
+def _dashed(figure: Figure, subject: Subject) -> pd.DataFrame | None:
+    """The results of the experiment that is drawn dashed, as far as there are any."""
+    if not figure.dashed:
+        return None
+    found = frame.frame(subject.beside(figure.dashed["experiment"]), subject.store)
+    return found if (found["state"] == "done").any() else None
+
+
+def _tables(
+    blocks: Sequence[Mapping[str, Any]], results: pd.DataFrame, subject: Subject, folder: Path
+) -> list[tuple[tables.Table, list[str]]]:
+    """Every table that the blocks ask for, once, with its files."""
+    found = []
+    for i, block in enumerate(blocks):
+        for made in tables.make(results, block, subject.store):
+            # Several figures of one experiment may ask for tables of the same name.
+            own = folder / "tables" / (str(i + 1) if len(blocks) > 1 else "")
+            paths = tables.write([made], own)
+            found.append((made, [path.relative_to(folder).as_posix() for path in paths]))
+    return found
+
+
+def _page(
+    subject: Subject, results: pd.DataFrame, shown: list[Shown], made: list[tuple[tables.Table, list[str]]]
+) -> str:
+    counts = frame.completeness(results)
+    differs, settings = contents.settings(results, subject.defaults())
+    told = [(found, contents.findings(found)) for found, _ in made]
+    revision, dirty = environment.revision()
+    return _template().render(
+        name=subject.name,
+        title=f"{subject.experiment or subject.name} · {', '.join(drawing.models(results))}",
+        description=_sentence(subject.description),
+        models=drawing.models(results),
+        demonstration=MINI_NOTE if drawing.is_demonstration(results) else None,
+        completeness=str(counts),
+        shares=contents.shares(counts),
+        progress=contents.progress(results),
+        missing=contents.lacking(results, "missing"),
+        missing_count=counts.missing,
+        failures=contents.lacking(results, "failed"),
+        filters=_filters(results),
+        figures=shown,
+        tables=[{**vars(contents.table(t)), "title": t.title, "note": t.note, "files": files} for t, files in made],
+        findings=[{"summary": said[0], "lines": said[1]} for _, said in told if said],
+        axes=contents.axes(subject.points),
+        differs=differs,
+        settings=settings,
+        commands=subject.commands,
+        versions=contents.versions(results.loc[results["state"] == "done", "id"], subject.store),
+        written=time.strftime("%Y-%m-%d %H:%M %Z"),
+        version=__version__,
+        revision=f"{revision}{' (changed)' if dirty else ''}" if revision else None,
+        css=Markup(_read("page.css")),
+        js=Markup(_read("page.js")),
+        vega=Markup(vl_convert.javascript_bundle(_GLOBALS).replace("</script", "<\\/script")),
+        specs=Markup(_json([figure.drawn.spec if figure.drawn else None for figure in shown])),
+    )
+
+
+def _filters(results: pd.DataFrame) -> list[tuple[str, str, list[tuple[str, str]]]]:
+    """What can be chosen on the page: tasks and sizes, where there is more than one."""
+    tasks = [(str(task), words.task(str(task))) for task in dict.fromkeys(results["task"])]
+    amounts = [(size, size) for size in dict.fromkeys(sizes(results))]
+    found = [("task", "Task", tasks), ("size", "Data", amounts)]
+    return [entry for entry in found if len(entry[2]) > 1]
+
+
+def _sentence(said: str | None) -> str | None:
+    return f"{said[:1].upper()}{said[1:].rstrip('. ')}." if said else None
+
+
+def _json(value: Any) -> str:
+    """JSON that cannot end the script element it stands in."""
+    return json.dumps(value, separators=(",", ":")).replace("<", "\\u003c")
+
+
+def _read(name: str) -> str:
+    return (_HERE / name).read_text(encoding="utf-8")
+
+
+def _template() -> jinja2.Template:
+    """Escapes whatever it is given, unless it is ours and marked so."""
+    return jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined).from_string(_read("page.html"))

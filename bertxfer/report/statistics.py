@@ -1,0 +1,235 @@
+"""What scores allow to be said: intervals, paired differences, corrections for many tests, correlations.
+
+Pure functions over arrays and tables. A score that is not defined (NaN) is left out of every number here, and counted.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy import stats
+from statsmodels.stats.multitest import multipletests
+
+from bertxfer.errors import BertxferError
+from bertxfer.report.frame import select
+
+Array = NDArray[Any]
+INTERVALS = ("t95", "sd2", "paper_code")
+LEVEL = 0.05
+PAPER_CODE_T = 2.667  # tamkin2020's plotting code takes it for any number of trials, and sd with ddof 0
+# The sign-flip test of n pairs cannot give less than 2 / 2**n: below 0.05 from six pairs on.
+FEWEST_PAIRS = 6
+# What must agree for two trials to be a pair, where a table has it: the rows they saw, their order and the classifier.
+_PAIR = ("seed", "seeds.subsample", "seeds.order", "seeds.head", "data_digest")
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Scores of one place over seeds. low and high are NaN where there are too few for an interval."""
+
+    n: int
+    undefined: int
+    mean: float
+    sd: float
+    median: float
+    low: float
+    high: float
+    min: float
+    max: float
+
+
+def summary(scores: Iterable[float], interval: str = "t95") -> Summary:
+    """Mean, sd (ddof 1) and median with the chosen interval: t95, sd2 (two sd), or paper_code as it was published."""
+    given = np.asarray(list(scores), dtype=float)
+    values = given[~np.isnan(given)]
+    if not len(values):
+        return Summary(0, len(given), *[math.nan] * 7)
+    mean = float(values.mean())
+    sd = float(values.std(ddof=1)) if len(values) > 1 else math.nan
+    half = half_width(values, interval)
+    lowest, highest = float(values.min()), float(values.max())
+    median = float(np.median(values))
+    return Summary(len(values), len(given) - len(values), mean, sd, median, mean - half, mean + half, lowest, highest)
+
+
+def half_width(values: Array, interval: str = "t95") -> float:
+    """Half of an interval around the mean; NaN for one value."""
+    if interval not in INTERVALS:
+        raise BertxferError(f"interval: {interval!r} is not one of {', '.join(INTERVALS)}")
+    n = len(values)
+    if n < 2:
+        return math.nan
+    if interval == "sd2":
+        return 2.0 * float(values.std(ddof=1))
+    if interval == "paper_code":
+        return PAPER_CODE_T * float(values.std(ddof=0)) / math.sqrt(n)
+    return float(stats.t.ppf(0.975, n - 1)) * float(values.std(ddof=1)) / math.sqrt(n)
+
+
+def summarize(results: pd.DataFrame, by: Sequence[str], y: str = "score", interval: str = "t95") -> pd.DataFrame:
+    """One row a group: its columns, n, undefined, mean, sd, median, low, high, min, max. Order as in the table."""
+    rows = []
+    for key, group in _groups(_done(results, by), by):
+        rows.append({**key, **vars(summary(group[y], interval))})
+    return pd.DataFrame(rows, columns=[*by, *Summary.__dataclass_fields__])
+
+
+def differences(
+    results: pd.DataFrame, by: Sequence[str], baseline: Mapping[str, Any], within: Sequence[str], y: str = "score"
+) -> pd.DataFrame:
+    """Each group minus the baseline, pair by pair: same seed, so same rows, order of batches and classifier.
+
+    `by` are the columns of a group, `within` those of them that group and baseline share (the task, the size).
+    All groups are one family: p_holm and p_bh correct p_t for as many tests as were made.
+    """
+    rows = []
+    base = _done(select(results, baseline), within)
+    for key, group in _groups(_done(results, by), by):
+        own = select(base, {column: key[column] for column in within})
+        if group["id"].isin(own["id"]).all():
+            continue  # the baseline itself
+        pairs, unpaired = _pairs(group, own, y, key)
+        rows.append({**key, "unpaired": unpaired, **_difference(pairs)})
+    columns = [*by, "unpaired", *_difference(np.array([]))]
+    table = pd.DataFrame(rows, columns=columns)
+    table["p_holm"], table["p_bh"] = adjusted(table["p_t"], "holm"), adjusted(table["p_t"], "fdr_bh")
+    table["words"] = [claim(row) for row in table.to_dict("records")]
+    return table
+
+
+def adjusted(p_values: Iterable[float], method: str) -> Array:
+    """p-values corrected over their family: holm or fdr_bh. A test that was not made (NaN) is not in the family."""
+    given = np.asarray(list(p_values), dtype=float)
+    found = np.full(len(given), math.nan)
+    made = ~np.isnan(given)
+    if made.any():
+        found[made] = multipletests(given[made], method=method)[1]
+    return found
+
+
+def paired(differences: Sequence[float] | Array, seed: int = 0) -> dict[str, float]:
+    """Three tests of differences against zero: paired t, Wilcoxon, and flipped signs (exact up to 13 pairs)."""
+    values = np.asarray(differences, dtype=float)
+    if len(values) < 2:
+        return {"p_t": math.nan, "p_wilcoxon": math.nan, "p_permutation": math.nan}
+    if not values.any():
+        return {"p_t": 1.0, "p_wilcoxon": 1.0, "p_permutation": 1.0}
+    # Without spread t has no distribution: a p of zero from two equal differences would be a lie.
+    p_t = math.nan if _flat(values) else float(stats.ttest_1samp(values, 0.0).pvalue)
+    flips = stats.permutation_test(
+        (values,),
+        np.mean,
+        vectorized=True,
+        permutation_type="samples",
+        n_resamples=9999,
+        rng=np.random.default_rng(seed),
+    )
+    return {"p_t": p_t, "p_wilcoxon": float(stats.wilcoxon(values).pvalue), "p_permutation": float(flips.pvalue)}
+
+
+def claim(row: Mapping[str, Any]) -> str:
+    """What a row of `differences` allows to be said, in words."""
+    n = int(row["n"])
+    if n < 2:
+        return f"{_count(n, 'pair')}: nothing can be said about a difference"
+    direction = "higher" if row["mean"] > 0 else "lower"
+    size = f"{abs(100 * row['mean']):.1f} points {direction} than the baseline" if row["mean"] else "as the baseline"
+    if n < FEWEST_PAIRS:
+        return f"{size} in {n} pairs: too few for a claim"
+    if math.isnan(row["p_holm"]):
+        return f"{size} in every one of {n} pairs: the t-test needs some spread"
+    p = f"p {_p(row['p_holm'])} after Holm's correction, {n} pairs"
+    if row["p_holm"] < LEVEL:
+        return f"{size} (95% interval {100 * row['low']:.1f} to {100 * row['high']:.1f}; {p})"
+    return f"no difference shown ({p}; 95% interval {100 * row['low']:.1f} to {100 * row['high']:.1f} points)"
+
+
+def correlations(results: pd.DataFrame, over: str = "seed", between: str = "task", y: str = "score") -> pd.DataFrame:
+    """Do the same permutations suit the same tasks? Pearson and Spearman for each two tasks, with p-values."""
+    done = _done(results, [over, between])
+    wide = done.pivot(index=over, columns=between, values=y)
+    names = list(dict.fromkeys(done[between]))
+    rows = []
+    for i, a in enumerate(names):
+        for b in names[i + 1 :]:
+            both = wide[[a, b]].dropna()
+            rows.append({"a": a, "b": b, "n": len(both), **_correlation(both[a].to_numpy(), both[b].to_numpy())})
+    return pd.DataFrame(rows, columns=["a", "b", "n", "pearson", "p_pearson", "spearman", "p_spearman", "words"])
+
+
+def quartiles(values: pd.DataFrame, by: str, y: str) -> pd.DataFrame:
+    """cs224n2020's summaries: count, mean, sd, min, quartiles, max of `y` for each value of `by`."""
+    rows = []
+    for value, group in values.groupby(by, sort=True):
+        rows.append({by: value, **group[y].astype(float).describe().rename({"std": "sd"})})
+    return pd.DataFrame(rows, columns=[by, "count", "mean", "sd", "min", "25%", "50%", "75%", "max"])
+
+
+def _correlation(a: Array, b: Array) -> dict[str, Any]:
+    unknown = dict.fromkeys(("pearson", "p_pearson", "spearman", "p_spearman"), math.nan)
+    if len(a) < 3:
+        return {**unknown, "words": f"{_count(len(a), 'permutation')}: too few for a correlation"}
+    if _flat(a) or _flat(b):
+        return {**unknown, "words": "one of the tasks has the same score everywhere: no correlation is defined"}
+    pearson, spearman = stats.pearsonr(a, b), stats.spearmanr(a, b)
+    found = (pearson.statistic, pearson.pvalue, spearman.statistic, spearman.pvalue)
+    shown = spearman.pvalue < LEVEL or pearson.pvalue < LEVEL
+    words = f"{'correlated' if shown else 'no correlation shown'} over {len(a)} permutations"
+    return {**dict(zip(unknown, map(float, found), strict=True)), "words": words}
+
+
+def _difference(values: Array) -> dict[str, Any]:
+    whole = summary(values)
+    spread = whole.n > 1 and not _flat(values)
+    return {
+        "n": whole.n,
+        "mean": whole.mean,
+        "sd": whole.sd,
+        "low": whole.low,
+        "high": whole.high,
+        "effect": whole.mean / whole.sd if spread else math.nan,  # Cohen's d of paired differences
+        **paired(values),
+    }
+
+
+def _pairs(group: pd.DataFrame, base: pd.DataFrame, y: str, key: Mapping[str, Any]) -> tuple[Array, int]:
+    """Differences of the trials that have a partner, and how many have none."""
+    keys = [column for column in _PAIR if column in group and column in base]
+    for table in (group, base):
+        if table.duplicated(keys).any():
+            named = ", ".join(f"{column}={value}" for column, value in key.items())
+            raise BertxferError(f"{named}: more than one trial has the same seed; something else than the seed differs")
+    both = group[[*keys, y]].merge(base[[*keys, y]], on=keys, suffixes=("", "_base"))
+    values = (both[y] - both[f"{y}_base"]).to_numpy(dtype=float)
+    values = values[~np.isnan(values)]
+    return values, len(group) - len(values)
+
+
+def _done(results: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+    """Trials that have ended, each once in its group even where several places mean it."""
+    ended = results[results["state"] == "done"]
+    return ended.drop_duplicates([*dict.fromkeys([*by, "id"])])
+
+
+def _groups(results: pd.DataFrame, by: Sequence[str]) -> Iterable[tuple[dict[str, Any], pd.DataFrame]]:
+    if not by:
+        return [({}, results)]
+    groups = results.groupby(list(by), sort=False, dropna=False)
+    return ((dict(zip(by, values, strict=True)), group) for values, group in groups)
+
+
+def _flat(values: Array) -> bool:
+    """Equal up to the last bits of a subtraction."""
+    return bool(np.ptp(values) <= 1e-12 * max(1.0, float(np.abs(values).max())))
+
+
+def _p(value: float) -> str:
+    return "< 0.001" if value < 0.001 else f"= {value:.3f}"
+
+
+def _count(n: int, noun: str) -> str:
+    return f"{n} {noun}{'' if n == 1 else 's'}" if n else f"no {noun}"

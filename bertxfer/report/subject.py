@@ -1,0 +1,109 @@
+"""What a report is about: the places of a sweep, from the words of a run or from a sweep that was launched."""
+
+import json
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from omegaconf import DictConfig, OmegaConf
+
+from bertxfer import command, manifest, sweep
+from bertxfer.composer import Composer
+from bertxfer.config import conf_dir
+from bertxfer.errors import BertxferError, ConfigError
+from bertxfer.store import Store
+from bertxfer.sweep import Point
+
+
+@dataclass(frozen=True)
+class Subject:
+    name: str
+    experiment: str | None
+    description: str | None
+    block: Any  # how it is drawn, as the experiment says now: drawing is no part of a trial
+    points: list[Point]
+    store: Store
+    commands: list[str]  # that make the trials and the report again
+    words: list[str]  # the overrides that mean the sweep
+    composer: Composer
+
+    def beside(self, experiment: str) -> list[Point]:
+        """The places of another experiment under the same words, to be drawn with this one."""
+        words = [word for word in self.words if not word.startswith("experiment=")]
+        return sweep.sweep_of([f"experiment={experiment}", *words], self.composer).points
+
+    def defaults(self) -> dict[str, Any]:
+        """The scientific config of a trial for which nothing is said."""
+        return sweep.sweep_of([], self.composer).points[0].trial.science.as_dict()
+
+
+def of_words(words: Sequence[str], output_dir: Path | None = None, config_dirs: Sequence[str] = ()) -> Subject:
+    """The sweep that a run with these words would launch, whether or not it was."""
+    ours, hydras = _apart(words)
+    composer = Composer(conf_dir(), hydras, config_dirs)
+    asked = sweep.sweep_of(ours, composer)
+    root = (output_dir or Path(asked.runtime.output_dir)).absolute()
+    flags = [word for folder in config_dirs for word in ("--config-dir", folder)]
+    said = [*flags, "-m", *words]
+    # What a run must be told to write where this report was told to look.
+    to = [f"runtime.output_dir={output_dir}"] if output_dir else []
+    commands = [_command(*said, *to), _command("report", *said, *to)]
+    return _subject(manifest.name_of(asked), ours, asked.points, Store(root), commands, composer)
+
+
+def of_sweep(root: Path, name: str | None) -> Subject:
+    """A sweep that was launched; without a name the one launched last. Its trials are those that were frozen."""
+    folder = _latest(root) if name is None else manifest.find(root, name)
+    frozen = manifest.read(folder)
+    launched = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["command"]
+    where = folder.parent.parent
+    commands = [_command(*launched), _command("report", "--output-dir", str(where), frozen.name)]
+    ours, hydras = _apart([word for word in launched if not word.startswith("-")])
+    composer = Composer(conf_dir(), hydras)
+    return _subject(frozen.name, ours, frozen.points, frozen.store, commands, composer)
+
+
+def _subject(
+    name: str, words: list[str], points: list[Point], store: Store, commands: list[str], composer: Composer
+) -> Subject:
+    experiment = next((word.split("=", 1)[1] for word in words if word.startswith("experiment=")), None)
+    said = _said(composer, experiment)
+    block = OmegaConf.to_container(said.figure) if said.get("figure") is not None else None
+    return Subject(name, experiment, said.get("description"), block, points, store, commands, words, composer)
+
+
+def _said(composer: Composer, experiment: str | None) -> DictConfig:
+    """What an experiment says of itself today; one that is gone says nothing, and its trials remain."""
+    if experiment is None or experiment not in _experiments(composer):
+        return OmegaConf.create({})
+    return composer.compose([f"experiment={experiment}"])
+
+
+def _experiments(composer: Composer) -> list[str]:
+    folder = composer.conf / "experiment"
+    own = [path.relative_to(folder).with_suffix("").as_posix() for path in folder.rglob("*.yaml")]
+    return [*own, *composer.loader.get_group_options("experiment")]
+
+
+def _apart(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The overrides of the config, and those of Hydra's own."""
+    ordered = command.in_order(words)
+    hydras = [word for word in ordered if word.lstrip("+~").startswith(("hydra.", "hydra/"))]
+    ours = [word for word in ordered if word not in hydras]
+    for word in ours:
+        if "=" not in word:
+            raise ConfigError(word, "is neither key=value nor the name of a sweep")
+    return ours, hydras
+
+
+def _latest(root: Path) -> Path:
+    paths = sorted((root / "sweeps").glob("*/manifest.json"), key=lambda path: path.stat().st_mtime)
+    if not paths:
+        raise BertxferError(f"there is no sweep in {root}; give the words of a run, as experiment=mini")
+    return paths[-1].parent
+
+
+def _command(*words: str) -> str:
+    return shlex.join(["python", "-m", "bertxfer", *words])

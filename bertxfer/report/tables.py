@@ -1,0 +1,454 @@
+"""The tables that a preset's `figure` block asks for, as Markdown, LaTeX and CSV.
+
+A table is made once, as numbers; what is printed of it are cells of text. CSV has the numbers, unrounded.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from bertxfer.errors import ConfigError
+from bertxfer.files import write_text
+from bertxfer.report import bootstrap, statistics
+from bertxfer.report import frame as frames
+from bertxfer.report.frame import is_gap, select
+from bertxfer.store import Store
+from bertxfer.summary import MINI_NOTE
+
+Figure = Mapping[str, Any]
+WORDS = "in words"
+
+
+@dataclass(frozen=True)
+class Table:
+    """`cells` is what is printed, `data` the numbers behind it. Marks are by row and column of the cells."""
+
+    name: str
+    title: str
+    cells: pd.DataFrame
+    data: pd.DataFrame
+    note: str = ""
+    bold: frozenset[tuple[int, str]] = field(default_factory=frozenset)
+    shaded: frozenset[tuple[int, str]] = field(default_factory=frozenset)
+
+
+def make(results: pd.DataFrame, figure: Figure, store: Store) -> list[Table]:
+    """Every table that the block names, from a frame of results. A table of nothing says so in its note."""
+    made = []
+    for name in figure.get("tables") or []:
+        if name not in MAKERS:
+            raise ConfigError("figure.tables", f"{name!r} is not one of {', '.join(MAKERS)}")
+        made.append(_labelled(MAKERS[name](results, figure, store), results))
+    return made
+
+
+def _labelled(table: Table, results: pd.DataFrame) -> Table:
+    """With the models that the numbers are of."""
+    models = list(dict.fromkeys(results["model.name"]))
+    note = ". ".join(filter(None, [table.note, f"Model: {', '.join(models)}", MINI_NOTE if "mini" in models else ""]))
+    data = table.data if "model" in table.data else table.data.assign(model=", ".join(models))
+    return replace(table, note=note, data=data)
+
+
+def write(tables: Sequence[Table], folder: Path) -> list[Path]:
+    """Each table as NAME.md, NAME.tex and NAME.csv."""
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for table in tables:
+        kinds = {"md": markdown(table), "tex": latex(table), "csv": table.data.to_csv(index=False)}
+        for ending, text in kinds.items():
+            paths.append(folder / f"{table.name}.{ending}")
+            write_text(paths[-1], text)
+    return paths
+
+
+def markdown(table: Table) -> str:
+    lines = [f"**{_md(table.title)}**", "", _md_row(table.cells.columns), "|" + "---|" * len(table.cells.columns)]
+    for i, row in enumerate(table.cells.itertuples(index=False)):
+        lines.append(_md_row(row, [_marks(table, i, column) for column in table.cells.columns]))
+    return "\n".join([*lines, *(["", _md(table.note)] if table.note else [])]) + "\n"
+
+
+def latex(table: Table) -> str:
+    """A booktabs table; `\\cellcolor` of a shaded cell needs the package xcolor with the option `table`."""
+    columns = [column for column in table.cells.columns if column != WORDS]  # sentences do not fit a printed row
+    rows = [" & ".join(_tex(column) for column in columns) + r" \\", r"\midrule"]
+    for i, row in enumerate(table.cells[columns].itertuples(index=False)):
+        texts = []
+        for column, value in zip(columns, row, strict=True):
+            bold, shaded = _marks(table, i, column)
+            text = rf"\textbf{{{_tex(value)}}}" if bold else _tex(value)
+            texts.append(rf"\cellcolor{{gray!25}}{text}" if shaded else text)
+        rows.append(" & ".join(texts) + r" \\")
+    caption = f"{table.title}. {table.note}".rstrip(". ") + "."
+    head = [
+        r"\begin{table}",
+        r"\centering",
+        rf"\caption{{{_tex(caption)}}}",
+        rf"\begin{{tabular}}{{{'l' * len(columns)}}}",
+    ]
+    return "\n".join([*head, r"\toprule", *rows, r"\bottomrule", r"\end{tabular}", r"\end{table}"]) + "\n"
+
+
+def summary(results: pd.DataFrame, figure: Figure, store: Store) -> Table:
+    """Means with their interval: a row for each facet and series, a column for each value of x and each level."""
+    return _scores(results, figure, "summary", _mean_cell)
+
+
+def medians(results: pd.DataFrame, figure: Figure, store: Store) -> Table:
+    """The same with medians, and the range of the trials."""
+    return _scores(results, figure, "medians", _median_cell)
+
+
+def _scores(results: pd.DataFrame, figure: Figure, name: str, cell: Callable[[Any], str]) -> Table:
+    interval, x = figure.get("interval") or "t95", _x(results, figure)
+    table, levels = frames.measured(results, figure), figure.get("levels") or {}
+    main = table[table[x].notna()] if levels and x is not None else table  # levels have columns of their own
+    rows_by = _apart(main, _rows_by(results, figure), x)
+    data = statistics.summarize(main, [*rows_by, *([x] if x is not None else [])], "y", interval)
+    cells = _wide(data.assign(column=data[x].map(_text) if x is not None else "score"), rows_by, figure, cell)
+    parts, everywhere = [data], frames.measured(results, {**figure, "where": None})
+    keys = [key for key in (figure.get("facets", "task"), "measure") if key in rows_by]
+    for words, where in levels.items():
+        parts.append(statistics.summarize(select(everywhere, where), keys, "y", interval).assign(level=str(words)))
+        cells[str(words)] = _matched(cells, parts[-1], keys, cell)
+    notes = [str(frames.completeness(results)), _interval_words(interval, data)]
+    title = f"{'Medians' if name == 'medians' else 'Means'} of scores x100"
+    title += f", columns: {figure.get('x_label') or x}" if x is not None else ""
+    return Table(name, title, cells, pd.concat(parts, ignore_index=True), ". ".join(filter(None, notes)))
+
+
+def differences(results: pd.DataFrame, figure: Figure, store: Store) -> Table:
+    """Each place minus the baseline, seed by seed, with three tests and two corrections."""
+    table = _with_baseline(results, figure)
+    by = _by(table, figure)
+    data = statistics.differences(table, by, _baseline(figure), _within(table, figure), "y")
+    cells = pd.DataFrame({column: data[column].map(_text) for column in by})
+    cells["difference x100"] = [_signed(100 * value) for value in data["mean"]]
+    cells["95% interval"] = [_span(100 * a, 100 * b) for a, b in zip(data["low"], data["high"], strict=True)]
+    cells["effect size"] = [_fixed(value, 2) for value in data["effect"]]
+    for name, column in _TESTS.items():
+        cells[name] = [_fixed(value, 3) for value in data[column]]
+    cells["pairs"] = data["n"].map(str)
+    cells[WORDS] = data["words"]
+    lonely = int(data["unpaired"].sum())
+    notes = [f"{lonely} trials have no partner with the same seed and are left out" if lonely else "", _FEW]
+    return Table(
+        "differences", "Differences from the baseline, paired by seed", cells, data, ". ".join(filter(None, notes))
+    )
+
+
+_FEW = f"Fewer than {statistics.FEWEST_PAIRS} pairs are too few for a claim: no permutation of them is rarer than 0.05"
+_TESTS = {
+    "p (paired t)": "p_t",
+    "p (Wilcoxon)": "p_wilcoxon",
+    "p (permutation)": "p_permutation",
+    "p (Holm)": "p_holm",
+    "p (Benjamini-Hochberg)": "p_bh",
+}
+
+
+def correlations(results: pd.DataFrame, figure: Figure, store: Store) -> Table:
+    """tamkin2020's table 1: do the same permutations suit the same tasks?"""
+    data = statistics.correlations(select(results, figure.get("where") or {}))
+    cells = pd.DataFrame({"tasks compared": [f"{a}, {b}" for a, b in zip(data["a"], data["b"], strict=True)]})
+    for name in ("spearman", "pearson"):
+        pairs = zip(data[name], data[f"p_{name}"], strict=True)
+        cells[f"{name.title()} (p)"] = [f"{_fixed(r, 2)} ({_fixed(p, 3)})" for r, p in pairs]
+    cells["permutations"] = data["n"].map(str)
+    cells[WORDS] = data["words"]
+    return Table("correlations", "Correlations between tasks over permutations of the layers", cells, data)
+
+
+def matrix(results: pd.DataFrame, figure: Figure, store: Store) -> Table:
+    """cs224n2020's figure 2: final task by intermediate task; the diagonal is the task alone, the baseline."""
+    table = frames.measured(results, figure)
+    if "intermediate" not in table:
+        table["intermediate"] = None
+    table["first"] = table["intermediate"].where(table["intermediate"].notna(), table["task"])
+    data = statistics.summarize(table, ["task", "first", "measure"], "y", figure.get("interval") or "t95")
+    finals, firsts = list(dict.fromkeys(data["task"])), list(dict.fromkeys([*data["task"], *data["first"]]))
+    means = {(row["task"], row["first"]): row["mean"] for row in data.to_dict("records")}
+    cells = pd.DataFrame({"final task": finals})
+    for first in firsts:
+        cells[first] = [_fixed(means.get((task, first), math.nan), 3) for task in finals]
+    cells["metric"] = [select(data, {"task": task})["measure"].iloc[0] for task in finals]
+    bold, shaded = set(), set()
+    for i, task in enumerate(finals):
+        row = {first: means[task, first] for first in firsts if not is_gap(means.get((task, first)))}
+        shaded |= {(i, first) for first, value in row.items() if value == max(row.values())}
+        bold |= {(i, first) for first, value in row.items() if first != task and value > row.get(task, math.inf)}
+    note = "Columns: the intermediate task. Shaded: the best of a row; bold: above the diagonal, the task alone"
+    most = int(data["n"].max()) if len(data) else 0
+    note += f". At most {most} trials a cell: too few for a claim" if most < statistics.FEWEST_PAIRS else ""
+    title = "Final task (rows) after an intermediate task (columns)"
+    return Table("matrix", title, cells, data, note, frozenset(bold), frozenset(shaded))
+
+
+def heads(results: pd.DataFrame, figure: Figure, store: Store) -> Table:
+    """cs224n2020's figures 5 and 6: layers by heads, the difference from the baseline where that head is redrawn."""
+    data = head_differences(results, figure)
+    layers, numbers = sorted(set(data["layer"])), sorted(set(data["head"]))
+    found = {(row["layer"], row["head"]): row["difference"] for row in data.to_dict("records")}
+    cells = pd.DataFrame({"layer": [f"layer {_text(layer)}" for layer in layers]})
+    for head in numbers:
+        cells[f"head {_text(head)}"] = [_signed(found.get((layer, head), math.nan), 3) for layer in layers]
+    trials = int(data["n"].max()) if len(data) else 0
+    note = "" if trials >= statistics.FEWEST_PAIRS else f"at most {trials} trials a head: too few for a claim"
+    return Table("heads", "Difference from the baseline with one attention head redrawn", cells, data, note)
+
+
+def head_differences(results: pd.DataFrame, figure: Figure) -> pd.DataFrame:
+    """The mean paired difference for every task, layer and head: task, layer, head, n, difference."""
+    redrawn = select(results, {}) if "head" in results else results.assign(head=None, layer=None)
+    found = statistics.differences(redrawn, ["task", "layer", "head"], _baseline(figure), ["task"])
+    found = found[found["head"].notna()].rename(columns={"mean": "difference"})
+    return found[["task", "layer", "head", "n", "difference", "words"]].reset_index(drop=True)
+
+
+def quartiles_by_layer(results: pd.DataFrame, figure: Figure, store: Store) -> Table:
+    """cs224n2020's figures 7 and 8: the differences of heads, summarized by layer."""
+    return _quartiles(results, figure, "layer")
+
+
+def quartiles_by_head(results: pd.DataFrame, figure: Figure, store: Store) -> Table:
+    """cs224n2020's figures 9 and 10: the same by head."""
+    return _quartiles(results, figure, "head")
+
+
+def _quartiles(results: pd.DataFrame, figure: Figure, by: str) -> Table:
+    data = statistics.quartiles(head_differences(results, figure), by, "difference")
+    cells = pd.DataFrame(
+        {by: [f"{by} {_text(value)}" for value in data[by]], "count": data["count"].astype(int).map(str)}
+    )
+    for column in ("mean", "sd", "min", "25%", "50%", "75%", "max"):
+        cells[column] = [_fixed(value, 4) for value in data[column]]
+    return Table(f"quartiles_by_{by}", f"Differences from the baseline by {by}", cells, data)
+
+
+def columns(results: pd.DataFrame, figure: Figure, store: Store) -> Table:
+    """kovaleva2019's table 1: a row for each task, a column for each level that the block names."""
+    table = frames.measured(results, figure)
+    tasks = list(dict.fromkeys(table["task"]))
+    cells, parts = pd.DataFrame({"task": tasks}), []
+    for words, where in (figure.get("levels") or {}).items():
+        part = statistics.summarize(select(table, where), ["task", "measure"], "y", figure.get("interval") or "t95")
+        cells[str(words)] = _matched(cells, part, ["task"], _mean_cell)
+        parts.append(part.assign(column=str(words)))
+    metrics = table.drop_duplicates("task").set_index("task")["measure"]
+    cells["metric"] = [metrics[task] for task in tasks]
+    data = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+    return Table("columns", "Scores x100", cells, data, str(frames.completeness(results)))
+
+
+def bootstrapped(results: pd.DataFrame, figure: Figure, store: Store) -> Table:
+    """Scores and differences with intervals over seeds and dev examples, from the stored predictions."""
+    by = [column for column in _by(results.assign(measure=results["task.headline"]), figure) if column != "measure"]
+    done = results[results["state"] == "done"].drop_duplicates([*by, "id"])
+    base = select(done, _baseline(figure))
+    within = [column for column in _within(done, figure) if column != "measure"]
+    rows = []
+    for key, group in done.groupby(by, sort=False, dropna=False):
+        where: dict[str, Any] = dict(zip(by, key, strict=True))
+        own = select(base, {column: where[column] for column in within}).drop_duplicates("id")
+        rows.append({**where, **_bootstrap_row(group, own, store)})
+    data = pd.DataFrame(rows)
+    cells = pd.DataFrame({column: data[column].map(_text) for column in by})
+    for name in ("score", "difference"):
+        cells[f"{name} x100"] = [_fixed(100 * value, 1) for value in data[name]]
+        limits = zip(data[f"{name}_low"], data[f"{name}_high"], strict=True)
+        cells[f"95% interval of the {name}"] = [_span(100 * low, 100 * high) for low, high in limits]
+    cells["seeds"], cells["dev examples"] = data["seeds"].map(str), data["examples"].map(str)
+    return Table("bootstrap", "Bootstrap over seeds and dev examples", cells, data)
+
+
+def _bootstrap_row(group: pd.DataFrame, base: pd.DataFrame, store: Store) -> dict[str, Any]:
+    both = group[["seed", "id"]].merge(base[["seed", "id"]], on="seed", suffixes=("", "_base"))
+    metric = str(group["task.headline"].iloc[0])
+    read = frames.predictions([*group["id"], *both["id_base"]], store)
+    own = bootstrap.bootstrap(read, list(group["id"]), metric)
+    row = {"score": own.value, "score_low": own.low, "score_high": own.high}
+    gap = bootstrap.Interval(math.nan, math.nan, math.nan, 0, 0)
+    same = set(both["id"]) == set(both["id_base"])
+    pairs = gap if both.empty or same else bootstrap.bootstrap(read, list(both["id"]), metric, list(both["id_base"]))
+    row |= {"difference": pairs.value, "difference_low": pairs.low, "difference_high": pairs.high}
+    return {**row, "seeds": own.seeds, "examples": own.examples}
+
+
+Maker = Callable[[pd.DataFrame, Figure, Store], Table]
+MAKERS: dict[str, Maker] = {
+    "summary": summary,
+    "medians": medians,
+    "differences": differences,
+    "correlations": correlations,
+    "matrix": matrix,
+    "heads": heads,
+    "quartiles_by_layer": quartiles_by_layer,
+    "quartiles_by_head": quartiles_by_head,
+    "columns": columns,
+    "bootstrap": bootstrapped,
+}
+
+
+def _rows_by(results: pd.DataFrame, figure: Figure) -> list[str]:
+    """The columns that tell the rows of a table apart: facets and series, and the metric."""
+    series = figure.get("series") or []
+    wanted = [figure.get("facets", "task"), *([series] if isinstance(series, str) else series)]
+    return [*dict.fromkeys(column for column in wanted if column in results), "measure"]
+
+
+def _x(results: pd.DataFrame, figure: Figure) -> str | None:
+    x = "treatment" if figure.get("kind") == "treatments" else figure.get("x")
+    return str(x) if x in results and x not in _rows_by(results, figure) else None
+
+
+def _by(results: pd.DataFrame, figure: Figure) -> list[str]:
+    """The columns of one place of a figure: those of its row, x, and what else differs there beside seeds."""
+    x = _x(results, figure)
+    rows_by = _rows_by(results, figure)
+    return [*_apart(results, rows_by, x), *([x] if x is not None else [])]
+
+
+def _apart(results: pd.DataFrame, by: Sequence[str], x: str | None) -> list[str]:
+    """`by`, and every setting that differs within one of its groups: only seeds are averaged over."""
+    found, ended = list(by), results[results["state"] == "done"]
+    groups = ended.groupby([*by, *([x] if x is not None else [])], dropna=False, sort=False)
+    for column in results.columns:
+        setting = column == "treatment" or column.split(".")[0] in _SETTINGS
+        if setting and column not in (*by, x) and len(ended) and (groups[column].nunique(dropna=False) > 1).any():
+            found.append(column)
+    return found
+
+
+_SETTINGS = ("model", "task", "data", "optimizer", "training", "probe", "chain")
+
+
+def _baseline(figure: Figure) -> Mapping[str, Any]:
+    return figure.get("baseline") or {"treatment_text": "as pretrained"}
+
+
+def _with_baseline(results: pd.DataFrame, figure: Figure) -> pd.DataFrame:
+    """The places a figure is about and those that they are compared with."""
+    table = frames.measured(results, {**figure, "where": None})
+    parts = [select(table, figure.get("where") or {}), select(table, _baseline(figure))]
+    return table[table.index.isin([*parts[0].index, *parts[1].index])]
+
+
+def _within(results: pd.DataFrame, figure: Figure) -> list[str]:
+    """What a place and its baseline must share: the task, and whatever the baseline was asked for at every value of.
+
+    So k is shared where the baseline is the same k under another learning rate, and not where it is full BERT.
+    All places count here, done or not, so that a sweep halfway through is compared as the whole will be.
+    """
+    base, x = select(results, _baseline(figure)), _x(results, figure)
+    wanted = [*_rows_by(results, figure), *([x] if x is not None else [])]
+    kept = [column for column in wanted if column in ("task", "measure") or _covers(base[column], results[column])]
+    return [column for column in kept if column not in _baseline(figure)]
+
+
+def _covers(some: "pd.Series[Any]", every: "pd.Series[Any]") -> bool:
+    return bool(some.notna().all()) and set(some) >= set(every.dropna())
+
+
+def _wide(data: pd.DataFrame, rows_by: Sequence[str], figure: Figure, cell: Callable[[Any], str]) -> pd.DataFrame:
+    """A row for every combination of `rows_by`, a column for every value of x, in the order of the frame."""
+    names = list(dict.fromkeys(data["column"]))
+    labels = {str(key): str(words) for key, words in (figure.get("series_labels") or {}).items()}
+    rows: dict[tuple[Any, ...], dict[str, str]] = {}
+    for record in data.to_dict("records"):
+        key = tuple(_text(record[column]) for column in rows_by)
+        rows.setdefault(key, dict.fromkeys(names, "-"))[record["column"]] = cell(record)
+    cells = pd.DataFrame([{**dict(zip(rows_by, key, strict=True)), **row} for key, row in rows.items()])
+    cells = cells if len(cells) else pd.DataFrame(columns=[*rows_by, *names])
+    series = figure.get("series")
+    if labels and series in cells:
+        cells[series] = [labels.get(value, labels.get(value.lower(), value)) for value in cells[series]]
+    return cells
+
+
+def _matched(cells: pd.DataFrame, part: pd.DataFrame, keys: Sequence[str], cell: Callable[[Any], str]) -> list[str]:
+    found = {tuple(_text(row[key]) for key in keys): cell(row) for row in part.to_dict("records")}
+    return [found.get(tuple(row[key] for key in keys), "-") for row in cells.to_dict("records")]
+
+
+def _mean_cell(row: Mapping[str, Any]) -> str:
+    if is_gap(row["mean"]):
+        return f"-{_undefined(row)}"
+    half = (row["high"] - row["low"]) / 2
+    around = "" if is_gap(half) else f" ± {100 * half:.1f}"
+    return f"{100 * row['mean']:.1f}{around}{_undefined(row)}"
+
+
+def _median_cell(row: Mapping[str, Any]) -> str:
+    if is_gap(row["median"]):
+        return f"-{_undefined(row)}"
+    return f"{100 * row['median']:.1f} ({100 * row['min']:.1f} to {100 * row['max']:.1f}){_undefined(row)}"
+
+
+def _undefined(row: Mapping[str, Any]) -> str:
+    return f" ({row['undefined']} undefined)" if row["undefined"] else ""
+
+
+def _interval_words(interval: str, data: pd.DataFrame) -> str:
+    said = {
+        "t95": "±: 95% t-interval",
+        "sd2": "±: two standard deviations",
+        "paper_code": "±: as tamkin2020's code draws it, t=2.667 for any number of trials; not a 95% interval",
+    }[interval]
+    if not len(data):
+        return "no trial is done"
+    trials = f"{data['n'].min()} to {data['n'].max()}" if data["n"].nunique() > 1 else f"{data['n'].max()}"
+    return f"{said}, {trials} trials each" if data["n"].max() > 1 else "one trial each: no interval can be given"
+
+
+def _text(value: Any) -> str:
+    return "-" if is_gap(value) else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _fixed(value: float, digits: int) -> str:
+    return "-" if is_gap(value) else f"{value:.{digits}f}"
+
+
+def _signed(value: float, digits: int = 1) -> str:
+    return "-" if is_gap(value) else f"{value:+.{digits}f}"
+
+
+def _span(low: float, high: float) -> str:
+    return "-" if is_gap(low) else f"{low:.1f} to {high:.1f}"
+
+
+def _marks(table: Table, row: int, column: str) -> tuple[bool, bool]:
+    return (row, column) in table.bold, (row, column) in table.shaded
+
+
+def _md_row(values: Any, marks: Sequence[tuple[bool, bool]] | None = None) -> str:
+    texts = []
+    for i, value in enumerate(values):
+        bold, shaded = marks[i] if marks else (False, False)
+        text = f"**{_md(value)}**" if bold else _md(value)
+        texts.append(f"{text} (best)" if shaded else text)
+    return "| " + " | ".join(texts) + " |"
+
+
+def _md(value: object) -> str:
+    text = " ".join(str(value).split())
+    return "".join(f"\\{letter}" if letter in "\\|*_`[]<>" else letter for letter in text)
+
+
+_TEX = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "±": r"$\pm$",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    **{letter: f"\\{letter}" for letter in "&%$#_{}"},
+}
+
+
+def _tex(value: object) -> str:
+    return "".join(_TEX.get(letter, letter) for letter in " ".join(str(value).split()))

@@ -1,0 +1,288 @@
+"""Figures from results whose right marks are known: what stands in the specification, and where it is drawn."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import vl_convert
+from scipy import stats
+
+from bertxfer.errors import ConfigError
+from bertxfer.report import published
+from bertxfer.report.drawing import Drawing, draw
+from bertxfer.report.figures import figures_of, guess
+from bertxfer.report.frame import frame
+from bertxfer.store import Store
+from bertxfer.sweep import Point
+from tests.report.stored import finish, point, seeds_of
+
+
+def test_curves_have_means_and_t_intervals(tmp_path: Path) -> None:
+    scores = {0: [0.5, 0.52, 0.54], 12: [0.9, 0.8, 0.91]}
+    drawn = _drawn(_over_k(scores), scores_of(scores), tmp_path, kind="curves", x="k")
+    marks = {mark["x"]: mark for mark in _marks(drawn, "mean")}
+    for k, given in scores.items():
+        low, high = stats.t.interval(0.95, 2, loc=sum(given) / 3, scale=stats.sem(given))
+        assert marks[k]["y"] == pytest.approx(sum(given) / 3)
+        assert (marks[k]["low"], marks[k]["high"]) == (pytest.approx(low), pytest.approx(high))
+        assert marks[k]["n"] == 3
+        assert all(f"seed {seed}: {score:.4f}" in marks[k]["trials"] for seed, score in enumerate(given))
+    # On the picture the higher mean is higher, and further right.
+    first, second = _symbols(drawn)
+    assert first["x"] < second["x"] and first["y"] > second["y"]
+
+
+def test_only_seeds_are_averaged_over(tmp_path: Path) -> None:
+    short, long = (point("scheme=incremental", k=3, training__epochs=epochs) for epochs in (1, 5))
+    places = [Point({"k": 3, "seed": p.axes["seed"]}, p.trial) for one in (short, long) for p in seeds_of(one, [0, 1])]
+    drawn = _drawn(places, lambda p: p.trial.science.training.epochs / 10, tmp_path, kind="curves", x="k")
+    assert {mark["series"]: mark["y"] for mark in _marks(drawn, "mean")} == {
+        "training.epochs=1": pytest.approx(0.1),
+        "training.epochs=5": pytest.approx(0.5),
+    }
+    assert any("training.epochs" in note for note in drawn.marks.notes)
+
+
+def test_a_trial_of_two_places_counts_once(tmp_path: Path) -> None:
+    twice = [*seeds_of(point("scheme=incremental", k=12), [0, 1]), *seeds_of(point("scheme=baseline", k=None), [0])]
+    places = [Point({"k": 12, "seed": p.axes["seed"]}, p.trial) for p in twice]
+    drawn = _drawn(places, lambda p: p.trial.science.seeds["order"] / 2, tmp_path, kind="curves", x="k")
+    (mark,) = _marks(drawn, "mean")
+    assert (mark["n"], mark["y"]) == (2, 0.25)
+
+
+def test_what_is_missing_failed_or_undefined_is_said(tmp_path: Path) -> None:
+    places = seeds_of(point("scheme=incremental", k=3), range(4))
+    store = Store(tmp_path)
+    finish(places[0], store, 0.75)
+    finish(places[1], store, None)
+    store.begin(places[2].trial)
+    store.fail_with(places[2].trial.id, "no memory")
+    drawn = _draw(places, store, kind="curves", x="k")
+    (mark,) = _marks(drawn, "mean")
+    assert (mark["n"], mark["y"], mark["low"]) == (1, 0.75, None)
+    said = " ".join(drawn.marks.notes)
+    assert "2 of the 4 trials of this figure have no result (1 of them failed)" in said
+    assert "1 trials have an undefined score" in said and "rest on one trial" in said
+
+
+def test_levels_are_dashed_lines_and_no_marks(tmp_path: Path) -> None:
+    blocks = [p for block in (1, 2) for p in seeds_of(point("scheme=localized", block=block, preserve="true"), [0, 1])]
+    base = seeds_of(point("scheme=baseline"), [0, 1])
+    levels = {"full BERT": {"treatment_text": "as pretrained"}}
+    how: dict[str, Any] = {"kind": "curves", "x": "block", "levels": levels}
+    drawn = _drawn([*blocks, *base], lambda p: 0.6 if "block" in p.axes else 0.9, tmp_path, **how)
+    (level,) = _marks(drawn, "level")
+    assert (level["series"], level["y"]) == ("full BERT", pytest.approx(0.9))
+    assert [mark["x"] for mark in _marks(drawn, "mean")] == [1, 2]
+    assert "stroke-dasharray" in vl_convert.vegalite_to_svg(drawn.spec)
+
+
+def test_another_experiment_is_drawn_dashed_over_the_same_axis(tmp_path: Path) -> None:
+    curve, probe = (seeds_of(point("scheme=incremental", k=k), [0, 1]) for k in (3, 6))
+    store = Store(tmp_path)
+    for place in [*curve, *probe]:
+        finish(place, store, 0.8)
+    probing = frame([Point({"probe.layer": 3, "seed": p.axes["seed"]}, p.trial) for p in probe], store)
+    how = {"kind": "curves", "x": "k", "dashed": {"experiment": "any", "x": "probe.layer"}}
+    drawn = draw(figures_of(how)[0], frame(curve, store), store, "name", probing)
+    assert drawn is not None
+    (mark,) = _marks(drawn, "dashed")
+    assert (mark["x"], mark["series"], mark["n"]) == (3, "probing", 2)
+
+
+def test_points_have_every_permutation_and_a_density(tmp_path: Path) -> None:
+    places = [point("scheme=permutation", seed=seed) for seed in range(4)]
+    scores = [0.5, 0.6, 0.6, 0.7]
+    drawn = _drawn(places, lambda p: scores[p.axes["seed"]], tmp_path, kind="points")
+    assert sorted(mark["y"] for mark in _marks(drawn, "trial")) == scores
+    (mean,) = _marks(drawn, "mean")
+    assert mean["y"] == pytest.approx(0.6)
+    density = _marks(drawn, "density")
+    assert max(density, key=lambda mark: mark["x"])["y"] == pytest.approx(0.6, abs=0.02)
+
+
+def test_bars_are_two_standard_deviations(tmp_path: Path) -> None:
+    places = seeds_of(point("scheme=single", layer=4), range(3))
+    scores = [0.7, 0.8, 0.9]
+    drawn = _drawn(places, lambda p: scores[p.axes["seed"]], tmp_path, kind="bars", x="layer")
+    (mark,) = _marks(drawn, "mean")
+    assert (mark["low"], mark["high"]) == (pytest.approx(0.6), pytest.approx(1.0))
+
+
+def test_heads_are_differences_from_the_baseline_of_the_same_seed(tmp_path: Path) -> None:
+    heads = [p for head in (1, 2) for p in seeds_of(point("scheme=head", layer=11, head=head), [0, 1])]
+    base = seeds_of(point("scheme=baseline"), [0, 1, 2])
+
+    def score(place: Point) -> float:
+        seed = place.axes["seed"]
+        return 0.5 + 0.1 * seed + (0.03 * place.axes["head"] if "head" in place.axes else 0.0)
+
+    how: dict[str, Any] = {"kind": "heads", "x": "head", "baseline": {"treatment_text": "as pretrained"}}
+    drawn = _drawn([*heads, *base], score, tmp_path, **how)
+    cells = {(mark["layer"], mark["head"]): mark for mark in _marks(drawn, "cell")}
+    assert {place: mark["y"] for place, mark in cells.items()} == {
+        (11, 1): pytest.approx(3.0),
+        (11, 2): pytest.approx(6.0),
+    }
+    assert cells[11, 2]["label"] == "+6.0"
+
+
+def test_matrix_shades_the_best_and_marks_what_beats_the_task_alone(tmp_path: Path) -> None:
+    scores = {("mini_sst2", None): 0.7, ("mini_sst2", "mini_cola"): 0.8, ("mini_cola", None): 0.6}
+    scores["mini_cola", "mini_sst2"] = 0.5
+    places = []
+    for i, (task, first) in enumerate(scores):
+        # Chains are not needed here: any two unlike trials stand for with and without.
+        place = point(f"task={task}", f"training.warmup=0.{i + 1}")
+        places.append(Point({"task": task, **({"intermediate": first} if first else {})}, place.trial))
+    given = dict(zip([p.trial.id for p in places], scores.values(), strict=True))
+    drawn = _drawn(places, lambda p: given[p.trial.id], tmp_path, kind="matrix")
+    cells = {(mark["row"], mark["column"]): mark for mark in _marks(drawn, "cell")}
+    assert {cell for cell, mark in cells.items() if mark["best"]} == {
+        ("mini_sst2", "mini_cola"),
+        ("mini_cola", "mini_cola"),
+    }
+    assert {cell for cell, mark in cells.items() if mark["above"]} == {("mini_sst2", "mini_cola")}
+
+
+def test_courses_come_from_the_history(tmp_path: Path) -> None:
+    places = seeds_of(point("scheme=incremental", k=6), [0, 1])
+    store = Store(tmp_path)
+    for place in places:
+        finish(place, store, 0.9, steps=240, epochs=2)
+        seed = place.axes["seed"]
+        events: list[dict[str, Any]] = [{"step": step, "loss": step + 2.0 * seed, "lr": 1e-4} for step in range(1, 241)]
+        events += [{"step": 120 * epoch, "epoch": epoch, "accuracy": 0.4 * epoch + 0.1 * seed} for epoch in (1, 2)]
+        lines = "\n".join(json.dumps(event) for event in events)
+        (store.folder(place.trial.id) / "history.jsonl").write_text(lines)
+    loss = _marks(_draw(places, store, kind="loss", series="k"), "mean")
+    assert len(loss) == 120  # two steps to a point
+    assert (loss[0]["x"], loss[0]["y"]) == (2, pytest.approx(1.5 + 1.0))
+    epochs = _marks(_draw(places, store, kind="epochs", series="k"), "mean")
+    assert [(mark["x"], mark["y"]) for mark in epochs] == [(1, pytest.approx(0.45)), (2, pytest.approx(0.85))]
+
+
+def test_analyses_are_read_where_they_are_and_missed_where_not(tmp_path: Path) -> None:
+    places = seeds_of(point("scheme=baseline"), [0, 1, 2])
+    store = Store(tmp_path)
+    for place in places:
+        finish(place, store, 0.9)
+    for place in places[:2]:
+        seed = place.axes["seed"]
+        rows = [
+            {"reference": reference, "layer": layer, "module": module, "distance": layer + seed, "norm": 2.0}
+            for reference in ("pretrained", "treated")
+            for layer in (1, 2)
+            for module in ("feedforward.output", "attention.query")
+        ]
+        weights = pd.DataFrame(rows).assign(relative=lambda table: table["distance"] / table["norm"])
+        weights.loc[weights["reference"] == "treated", "distance"] = 100.0
+        weights.to_parquet(store.folder(place.trial.id) / "weights.parquet")
+        cells = [
+            {"layer": 1, "head": head, "measure": "similarity", "model": model, "value": head / 10, "examples": 5}
+            for head in (1, 2)
+            for model in ("pretrained", "treated")
+        ]
+        pd.DataFrame(cells).to_parquet(store.folder(place.trial.id) / "attention.parquet")
+    distances = _draw(places, store, kind="weights")
+    assert [(mark["x"], mark["y"]) for mark in _marks(distances, "mean")] == [(1, 1.5), (2, 2.5)]
+    assert any("1 finished trials have no weights.parquet" in note for note in distances.marks.notes)
+    similar = _draw(places, store, kind="attention", measure="similarity")
+    assert [(m["head"], m["y"], m["n"]) for m in _marks(similar, "cell")] == [(1, 0.1, 2), (2, 0.2, 2)]
+
+
+def test_one_specification_gives_every_file(tmp_path: Path) -> None:
+    scores = {0: [0.5, 0.6], 6: [0.7, 0.8]}
+    drawn = _drawn(_over_k(scores), scores_of(scores), tmp_path / "out", kind="curves", x="k")
+    paths = {path.suffix: path for path in drawn.write(tmp_path / "figures", "one")}
+    assert paths[".png"].read_bytes().startswith(b"\x89PNG") and paths[".pdf"].read_bytes().startswith(b"%PDF")
+    assert "mini (demonstration model)" in paths[".svg"].read_text()
+    assert "say nothing about English" in paths[".svg"].read_text()
+    table = pd.read_csv(paths[".csv"])
+    assert dict(zip(table["k"], table["y"], strict=True)) == {0: pytest.approx(0.55), 6: pytest.approx(0.75)}
+
+
+@pytest.mark.parametrize(
+    ("block", "said"),
+    [
+        ({"kind": "pie"}, "figure.kind: 'pie' is not one of"),
+        ({"kind": "curves"}, "figure.x: kind=curves needs"),
+        ({"kind": "curves", "x": "k", "colour": "red"}, "figure.colour: there is no such key"),
+        ({"kind": "heads", "x": "head"}, "figure.baseline: kind=heads shows differences"),
+        ({"kind": "curves", "x": "k", "interval": "se"}, "figure.interval: 'se' is not one of"),
+    ],
+)
+def test_a_block_that_cannot_be_drawn_is_refused(block: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        figures_of(block)
+    assert str(refused.value).startswith(said)
+
+
+def test_an_axis_that_no_place_has_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as refused:
+        _drawn(seeds_of(point("scheme=baseline"), [0]), lambda _: 0.5, tmp_path, kind="curves", x="block")
+    assert "'block' is not a column of the results" in str(refused.value)
+
+
+def test_a_sweep_without_a_block_gets_the_figure_that_suits_it(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    over_k = [point(scheme="incremental", k=k) for k in (0, 3)]
+    assert (guess(frame(over_k, store))["kind"], guess(frame(over_k, store))["x"]) == ("curves", "k")
+    assert guess(frame([point(scheme="baseline"), *over_k], store))["kind"] == "treatments"
+
+
+def test_published_numbers_are_whole_tables() -> None:
+    found = published.find("cs224n2020/fig5")
+    assert found is not None and found.rows[1][9] == "-0.047"  # layer 2, head 9
+    assert published.find("mini") is None
+    for path in published.FOLDER.glob("*/*.yaml"):
+        table = published.find(f"{path.parent.name}/{path.stem}")
+        assert table is not None and all(len(row) == len(table.columns) for row in table.rows), path
+
+
+def _over_k(scores: dict[int, list[float]]) -> list[Point]:
+    places = []
+    for k, given in scores.items():
+        places += seeds_of(point("scheme=incremental", k=k), range(len(given)))
+    return places
+
+
+def scores_of(scores: dict[int, list[float]]) -> Any:
+    return lambda place: scores[place.axes["k"]][place.axes["seed"]]
+
+
+def _drawn(places: list[Point], score: Any, root: Path, **block: Any) -> Drawing:
+    store = Store(root)
+    for place in {p.trial.id: p for p in places}.values():
+        finish(place, store, score(place))
+    return _draw(places, store, **block)
+
+
+def _draw(places: list[Point], store: Store, **block: Any) -> Drawing:
+    drawn = draw(figures_of(block)[0], frame(places, store), store, "name")
+    assert drawn is not None
+    return drawn
+
+
+def _marks(drawn: Drawing, role: str) -> list[dict[str, Any]]:
+    """What the specification draws: the data that stands in it."""
+    return [mark for mark in drawn.spec["data"]["values"] if mark["role"] == role]
+
+
+def _symbols(drawn: Drawing) -> list[dict[str, float]]:
+    """Where points are, from left to right, as Vega lays them out."""
+    found: list[dict[str, float]] = []
+
+    def walk(item: dict[str, Any]) -> None:
+        if item.get("marktype") == "symbol" and item.get("role") == "mark":
+            found.extend({"x": one["x"], "y": one["y"]} for one in item["items"])
+        for child in item.get("items", []):
+            walk(child)
+
+    walk(vl_convert.vegalite_to_scenegraph(drawn.spec)["scenegraph"])
+    assert found and not any(math.isnan(one["x"]) for one in found)
+    return sorted(found, key=lambda one: one["x"])

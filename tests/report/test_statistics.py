@@ -1,0 +1,173 @@
+"""Statistics against scipy, worked examples and simulations whose truth is known."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from bertxfer.errors import BertxferError
+from bertxfer.report import statistics
+from bertxfer.report.statistics import adjusted, claim, correlations, differences, paired, quartiles, summarize, summary
+
+
+def table(**columns: Any) -> pd.DataFrame:
+    """Results by hand: every trial done, with an id of its own."""
+    rows = pd.DataFrame(columns)
+    return rows.assign(id=[f"trial{i}" for i in range(len(rows))], state="done")
+
+
+@pytest.mark.parametrize("n", range(2, 51))
+def test_t_intervals_are_scipys(n: int) -> None:
+    scores = np.random.default_rng(n).normal(0.8, 0.05, n)
+    expected = stats.ttest_1samp(scores, 0.0).confidence_interval(0.95)
+    found = summary(scores)
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high), rel=1e-12)
+    assert (found.n, found.sd) == (n, pytest.approx(np.sqrt(((scores - scores.mean()) ** 2).sum() / (n - 1))))
+
+
+def covered(n: int, interval: str, rounds: int = 4000) -> float:
+    """The share of simulated sets of n trials whose interval has the true mean in it."""
+    rng = np.random.default_rng(n)
+    found = [summary(rng.normal(0.7, 0.1, n), interval) for _ in range(rounds)]
+    return sum(one.low <= 0.7 <= one.high for one in found) / rounds
+
+
+@pytest.mark.parametrize("n", [3, 8, 50])
+def test_95_percent_intervals_cover_the_truth_in_95_percent(n: int) -> None:
+    # four standard errors of a share of 4000
+    assert covered(n, "t95") == pytest.approx(0.95, abs=4 * math.sqrt(0.95 * 0.05 / 4000))
+
+
+def test_the_published_intervals_do_not_cover_what_they_promise() -> None:
+    assert covered(3, "paper_code") < 0.88
+    scores = np.array([0.1, 0.2, 0.6])
+    assert statistics.half_width(scores, "paper_code") == pytest.approx(2.667 * math.sqrt(0.14 / 3) / math.sqrt(3))
+
+
+def test_a_summary_leaves_undefined_scores_out_and_counts_them() -> None:
+    found = summary([0.5, math.nan, 0.7])
+    assert (found.n, found.undefined, found.mean, found.median) == (2, 1, pytest.approx(0.6), pytest.approx(0.6))
+    one = summary([0.5])
+    assert (one.n, one.mean) == (1, 0.5)
+    assert math.isnan(one.sd) and math.isnan(one.low) and math.isnan(one.high)
+    assert summary([math.nan]).undefined == 1 and math.isnan(summary([]).mean)
+    with pytest.raises(BertxferError, match="t95, sd2, paper_code"):
+        summary([1.0, 2.0], "95%")
+
+
+def test_summaries_by_group_count_a_trial_once_and_no_unfinished_one() -> None:
+    results = table(k=[0, 0, 1, 1, 1], score=[0.1, 0.3, 0.5, 0.5, 0.9])
+    results.loc[3, "id"] = results.loc[2, "id"]  # a second place of the same trial
+    results.loc[4, "state"] = "missing"
+    found = summarize(results, ["k"])
+    assert found[["k", "n"]].values.tolist() == [[0, 2], [1, 1]]
+    assert found["mean"].tolist() == pytest.approx([0.2, 0.5])
+
+
+def test_holm_and_benjamini_hochberg_on_a_worked_example() -> None:
+    # By hand: Holm 4 x 0.005, 3 x 0.01, 2 x 0.03, 1 x 0.04 made monotone; BH 4/1 x 0.005, 4/2 x 0.01, 4/3 x 0.03, 0.04.
+    p = [0.01, 0.04, 0.03, 0.005]
+    assert adjusted(p, "holm").tolist() == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert adjusted(p, "fdr_bh").tolist() == pytest.approx([0.02, 0.04, 0.04, 0.02])
+    with_gap = adjusted([0.01, math.nan, 0.04, 0.03, 0.005], "holm")
+    assert with_gap[[0, 2, 3, 4]].tolist() == pytest.approx([0.03, 0.06, 0.06, 0.02]) and math.isnan(with_gap[1])
+
+
+def planted(difference: float, seeds: int = 10) -> pd.DataFrame:
+    """Seeds differ much (sd 0.1); under the treatment each loses a little, more or less alike (sd 0.005)."""
+    rng = np.random.default_rng(0)
+    base = rng.normal(0.8, 0.1, seeds)
+    treated = base + difference + rng.normal(0, 0.005, seeds)
+    return table(k=[12] * seeds + [6] * seeds, task="sst2", seed=[*range(seeds)] * 2, score=[*base, *treated])
+
+
+def test_the_paired_test_finds_what_the_unpaired_one_misses() -> None:
+    results = planted(-0.02)
+    base, treated = results[results["k"] == 12]["score"], results[results["k"] == 6]["score"]
+    assert stats.ttest_ind(treated, base).pvalue > 0.5
+    found = differences(results, ["task", "k"], {"k": 12}, ["task"])
+    assert found["k"].tolist() == [6]
+    row = found.iloc[0]
+    expected = stats.ttest_rel(treated, base)
+    assert row["p_t"] == pytest.approx(expected.pvalue)
+    assert (row["low"], row["high"]) == pytest.approx(tuple(expected.confidence_interval()))
+    assert row["p_t"] < 1e-4 and row["p_wilcoxon"] < 0.01 and row["p_permutation"] == pytest.approx(2 / 2**10)
+    assert row["effect"] < -2
+    assert f"{-100 * (treated.to_numpy() - base.to_numpy()).mean():.1f} points lower than the baseline" in row["words"]
+    assert "no difference shown" in differences(planted(0.0), ["k"], {"k": 12}, [])["words"][0]
+
+
+def test_the_order_of_rows_and_trials_without_a_partner_change_no_pair() -> None:
+    results = planted(-0.02)
+    lonely = results.drop(index=[0]).sample(frac=1, random_state=1)  # seed 0 has no baseline
+    whole = differences(results, ["k"], {"k": 12}, []).iloc[0]
+    found = differences(lonely, ["k"], {"k": 12}, []).iloc[0]
+    assert (whole["n"], whole["unpaired"], found["n"], found["unpaired"]) == (10, 0, 9, 1)
+    assert found["mean"] == pytest.approx(-0.02, abs=0.01)
+
+
+def test_trials_that_saw_other_rows_are_no_pair() -> None:
+    results = planted(-0.02).assign(data_digest="same")
+    results.loc[19, "data_digest"] = "other"
+    assert differences(results, ["k"], {"k": 12}, []).iloc[0][["n", "unpaired"]].tolist() == [9, 1]
+
+
+def test_a_baseline_is_that_of_the_same_task() -> None:
+    other = planted(-0.3).assign(task="cola", id=[f"other{i}" for i in range(20)])
+    results = pd.concat([planted(-0.02), other], ignore_index=True)
+    found = differences(results, ["task", "k"], {"k": 12}, ["task"])
+    assert found.set_index("task")["mean"].round(2).to_dict() == {"sst2": -0.02, "cola": -0.3}
+    assert found["p_holm"].max() >= found["p_t"].max()  # two tests were made
+
+
+def test_two_trials_of_one_seed_are_refused_and_not_averaged() -> None:
+    with pytest.raises(BertxferError, match="more than one trial has the same seed"):
+        differences(planted(-0.02).assign(seed=0), ["k"], {"k": 12}, [])
+
+
+@pytest.mark.parametrize(
+    ("seeds", "words"), [(1, "nothing can be said"), (3, "too few for a claim"), (6, "95% interval")]
+)
+def test_too_few_trials_are_said_in_words(seeds: int, words: str) -> None:
+    assert words in differences(planted(-0.2, seeds), ["k"], {"k": 12}, [])["words"][0]
+
+
+def test_differences_without_spread_are_no_certainty() -> None:
+    alike = paired([0.01] * 8)
+    assert math.isnan(alike["p_t"]) and alike["p_permutation"] == pytest.approx(2 / 2**8)
+    assert paired([0.0] * 8) == {"p_t": 1.0, "p_wilcoxon": 1.0, "p_permutation": 1.0}
+    assert "needs some spread" in claim({"n": 8, "mean": 0.01, "p_holm": math.nan, "low": 0.01, "high": 0.01})
+
+
+def test_correlations_between_tasks_are_over_the_same_permutations() -> None:
+    rng = np.random.default_rng(1)
+    a = rng.normal(size=10)
+    b = a + 0.1 * rng.normal(size=10)
+    scores = [*a, *b[::-1], *[0.5] * 10]
+    results = table(
+        task=["x"] * 10 + ["y"] * 10 + ["z"] * 10, seed=[*range(10), *range(9, -1, -1), *range(10)], score=scores
+    )
+    found = correlations(results).set_index(["a", "b"])
+    expected = stats.pearsonr(a, b), stats.spearmanr(a, b)
+    row = found.loc[("x", "y")]
+    assert [row["pearson"], row["p_pearson"]] == pytest.approx([expected[0].statistic, expected[0].pvalue])
+    assert [row["spearman"], row["p_spearman"]] == pytest.approx([expected[1].statistic, expected[1].pvalue])
+    assert math.isnan(found.loc[("x", "z")]["pearson"]) and "same score everywhere" in found.loc[("x", "z")]["words"]
+    assert "too few" in correlations(results[results["seed"] < 2])["words"][0]
+
+
+def test_quartiles_are_those_that_cs224n2020_prints() -> None:
+    """Its figure 6 (STS-B, layers 1 and 2, differences by head) gives its figure 8, up to the last digit."""
+    layer1 = [0.002, 0.002, -0.002, -0.003, -0.003, -0.007, -0.004, -0.001, -0.007, -0.001, -0.005, -0.003]
+    layer2 = [-0.001, -0.001, -0.001, -0.004, -0.002, -0.006, -0.003, -0.002, -0.023, -0.001, -0.004, -0.001]
+    values = pd.DataFrame({"layer": [1] * 12 + [2] * 12, "difference": layer1 + layer2})
+    found = quartiles(values, "layer", "difference")
+    assert found.columns.tolist() == ["layer", "count", "mean", "sd", "min", "25%", "50%", "75%", "max"]
+    printed = [
+        [12, -0.003, 0.003, -0.007, -0.004, -0.003, -0.001, 0.002],
+        [12, -0.004, 0.006, -0.023, -0.004, -0.002, -0.001, -0.001],
+    ]
+    assert found.iloc[:, 1:].to_numpy() == pytest.approx(np.array(printed), abs=0.0011)

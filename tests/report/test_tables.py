@@ -1,0 +1,210 @@
+"""Tables from results made by hand, so that every cell is known beforehand."""
+
+import csv
+import io
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from bertxfer.errors import ConfigError
+from bertxfer.report import tables
+from bertxfer.report.tables import Table, latex, make, markdown, write
+from bertxfer.store import Store
+
+NOWHERE = Store("nowhere")
+PRETRAINED = "as pretrained"
+
+
+def results(*rows: dict[str, Any]) -> pd.DataFrame:
+    """Trials that are done, unless they say otherwise."""
+    usual: dict[str, Any] = {
+        "state": "done",
+        "undefined": False,
+        "task": "cola",
+        "task.headline": "accuracy",
+        "model.name": "some",
+    }
+    made = [
+        {**usual, "id": f"trial{i}", "seed": 0, "treatment": row.get("treatment_text"), **row}
+        for i, row in enumerate(rows)
+    ]
+    return pd.DataFrame(made)
+
+
+def only(found: list[Table]) -> Table:
+    (table,) = found
+    return table
+
+
+def rows_of(table: Table) -> list[list[str]]:
+    return [list(row) for row in table.cells.itertuples(index=False)]
+
+
+def incremental() -> pd.DataFrame:
+    rows = []
+    for task, worth in (("cola", 0.1), ("sst2", 0.3)):
+        for k in (0, 12):
+            for seed, noise in enumerate((-0.02, 0.02)):
+                text = PRETRAINED if k == 12 else "layers 1-12 redrawn"
+                score = 0.5 + (worth if k else 0.0) + noise
+                rows.append({"task": task, "k": k, "seed": seed, "score": score, "treatment_text": text})
+    return results(*rows)
+
+
+def test_a_summary_has_a_row_for_each_facet_and_a_column_for_each_x() -> None:
+    table = only(make(incremental(), {"kind": "curves", "x": "k", "tables": ["summary"]}, NOWHERE))
+    assert list(table.cells.columns) == ["task", "measure", "0", "12"]
+    half = 12.706 * 2.8284 / 2**0.5  # t of one degree of freedom, sd of two scores 4 apart, two trials
+    assert rows_of(table) == [
+        ["cola", "accuracy", f"50.0 ± {half:.1f}", f"60.0 ± {half:.1f}"],
+        ["sst2", "accuracy", f"50.0 ± {half:.1f}", f"80.0 ± {half:.1f}"],
+    ]
+    assert "8 of 8 trials done" in table.note and "Model: some" in table.note
+    assert table.data["n"].tolist() == [2, 2, 2, 2]
+
+
+def test_levels_have_columns_of_their_own_and_are_averaged_with_nothing_else() -> None:
+    blocks = results(
+        {"block": 1, "score": 0.6, "treatment_text": "layers 1-3 redrawn"},
+        {"block": 2, "score": 0.7, "treatment_text": "layers 2-4 redrawn"},
+        {"block": pd.NA, "k": 12, "score": 0.9, "treatment_text": PRETRAINED},
+        {"block": pd.NA, "k": 0, "score": 0.5, "treatment_text": "layers 1-12 redrawn"},
+    )
+    figure = {"x": "block", "levels": {"full BERT": {"treatment_text": PRETRAINED}, "embeddings only": {"k": 0}}}
+    table = only(make(blocks, {**figure, "tables": ["summary"]}, NOWHERE))
+    assert rows_of(table) == [["cola", "accuracy", "60.0", "70.0", "90.0", "50.0"]]
+    assert sorted(table.data["mean"]) == pytest.approx([0.5, 0.6, 0.7, 0.9])
+    assert "one trial each" in table.note
+
+
+def test_whatever_differs_beside_seeds_is_not_averaged_over() -> None:
+    mixed = results(
+        {"k": 0, "score": 0.2, "training.epochs": 3}, {"k": 0, "score": 0.8, "training.epochs": 5, "seed": 1}
+    )
+    table = only(make(mixed, {"x": "k", "tables": ["summary"]}, NOWHERE))
+    assert rows_of(table) == [["cola", "accuracy", "3", "20.0"], ["cola", "accuracy", "5", "80.0"]]
+
+
+def test_undefined_scores_are_said_in_their_cell_and_the_mini_model_in_the_note() -> None:
+    some = results({"k": 0, "score": 0.5}, {"k": 0, "score": float("nan"), "undefined": True, "seed": 1})
+    table = only(make(some.assign(**{"model.name": "mini"}), {"x": "k", "tables": ["summary"]}, NOWHERE))
+    assert rows_of(table) == [["cola", "accuracy", "50.0 (1 undefined)"]]
+    assert "1 with an undefined score" in table.note and "say nothing about English" in table.note
+
+
+def test_differences_are_within_a_task_and_the_baseline_has_none() -> None:
+    table = only(make(incremental(), {"x": "k", "tables": ["differences"]}, NOWHERE))
+    shown = [row[:4] for row in rows_of(table)]
+    assert shown == [["cola", "accuracy", "0", "-10.0"], ["sst2", "accuracy", "0", "-30.0"]]
+    assert all("too few for a claim" in words for words in table.cells["in words"])
+
+
+def test_a_series_of_the_baselines_own_is_compared_at_the_same_x() -> None:
+    both = pd.concat([incremental().assign(factor=1), incremental().assign(factor=5)], ignore_index=True)
+    both["id"] = [f"trial{i}" for i in range(len(both))]
+    both.loc[both["factor"] == 5, "score"] += both["k"].map({0: 0.05, 12: 0.0})
+    figure = {"x": "k", "series": "factor", "baseline": {"factor": 1}, "tables": ["differences"]}
+    table = only(make(both, figure, NOWHERE))
+    assert [row[0:2] + row[3:5] for row in rows_of(table)] == [
+        ["cola", "5", "0", "+5.0"],
+        ["cola", "5", "12", "+0.0"],
+        ["sst2", "5", "0", "+5.0"],
+        ["sst2", "5", "12", "+0.0"],
+    ]
+
+
+def test_a_matrix_marks_the_best_of_a_row_and_what_beats_the_task_alone() -> None:
+    """The numbers of cs224n2020's figure 2, and what its caption says of them."""
+    printed = {
+        "cola": {"cola": 0.526, "mrpc": 0.523, "rte": 0.526, "wnli": 0.536},
+        "mrpc": {"cola": 0.757, "mrpc": 0.776, "rte": 0.732, "wnli": 0.786},
+        "rte": {"cola": 0.462, "mrpc": 0.610, "rte": 0.635, "wnli": 0.588},
+        "wnli": {"cola": 0.408, "mrpc": 0.394, "rte": 0.464, "wnli": 0.549},
+    }
+    rows = [
+        {"task": final, "intermediate": None if first == final else first, "score": score}
+        for final, firsts in printed.items()
+        for first, score in firsts.items()
+    ]
+    table = only(make(results(*rows), {"kind": "matrix", "tables": ["matrix"]}, NOWHERE))
+    assert list(table.cells.columns) == ["final task", "cola", "mrpc", "rte", "wnli", "metric"]
+    assert rows_of(table)[1] == ["mrpc", "0.757", "0.776", "0.732", "0.786", "accuracy"]
+    assert table.shaded == {(0, "wnli"), (1, "wnli"), (2, "rte"), (3, "wnli")}
+    assert table.bold == {(0, "wnli"), (1, "wnli")}
+    assert "**0.786** (best)" in markdown(table)
+    assert r"\cellcolor{gray!25}\textbf{0.786}" in latex(table)
+
+
+def heads() -> pd.DataFrame:
+    rows = [{"score": 0.5, "treatment_text": PRETRAINED}]
+    for layer, head, score in ((1, 1, 0.4), (1, 2, 0.6), (12, 1, 0.5), (12, 2, 0.7)):
+        text = f"layer {layer} head {head} redrawn"
+        rows.append({"layer": layer, "head": head, "score": score, "treatment_text": text})
+    return results(*rows)
+
+
+def test_heads_are_differences_from_the_baseline_by_layer_and_head() -> None:
+    figure = {"kind": "heads", "tables": ["heads", "quartiles_by_layer", "quartiles_by_head"]}
+    table, by_layer, by_head = make(heads(), figure, NOWHERE)
+    assert rows_of(table) == [["layer 1", "-0.100", "+0.100"], ["layer 12", "+0.000", "+0.200"]]
+    assert [row[:3] for row in rows_of(by_layer)] == [["layer 1", "2", "0.0000"], ["layer 12", "2", "0.1000"]]
+    assert [row[2] for row in rows_of(by_head)] == ["-0.0500", "0.1500"]
+
+
+def test_columns_are_selections_by_name() -> None:
+    some = results(
+        {"task": "rte", "scheme": "scratch", "score": 0.5},
+        {"task": "rte", "scheme": "baseline", "score": 0.65},
+        {"task": "qqp", "scheme": "baseline", "score": 0.9},
+    )
+    levels = {"from normal": {"scheme": "scratch"}, "from pretrained": {"scheme": "baseline"}}
+    table = only(make(some, {"kind": "table", "levels": levels, "tables": ["columns"]}, NOWHERE))
+    assert rows_of(table) == [["rte", "50.0", "65.0", "accuracy"], ["qqp", "-", "90.0", "accuracy"]]
+
+
+def test_bootstrapped_differences_are_of_the_same_seeds(tmp_path: Path) -> None:
+    store, some = Store(tmp_path), incremental()
+    for row in some.to_dict("records"):
+        folder = store.folder(row["id"])
+        folder.mkdir(parents=True)
+        right = round(100 * row["score"])
+        guesses = pd.DataFrame({"index": range(100), "label": 1, "prediction": [1] * right + [0] * (100 - right)})
+        guesses.to_parquet(folder / "predictions.parquet")
+    table = only(make(some, {"x": "k", "tables": ["bootstrap"]}, store))
+    assert table.cells["score x100"].tolist() == ["50.0", "60.0", "50.0", "80.0"]
+    assert table.cells["difference x100"].tolist() == ["-10.0", "-", "-30.0", "-"]
+    assert table.cells["seeds"].tolist() == ["2"] * 4
+
+
+def test_every_file_is_readable_and_nothing_in_a_name_breaks_it(tmp_path: Path) -> None:
+    nasty = r"a_b & 50% | {c} $d$ #e \f <script> ~ ^ *g*"
+    some = results({"task": nasty, "k": 0, "score": 0.5})
+    made = make(some, {"x": "k", "tables": ["summary"]}, NOWHERE)
+    paths = {path.suffix: path.read_text() for path in write(made, tmp_path)}
+    row = next(line for line in paths[".md"].splitlines() if "50.0" in line)
+    assert r"\|" in row and r"\<script\>" in row
+    assert len(row.replace(r"\|", "").strip("|").split("|")) == 3
+    assert next(csv.DictReader(io.StringIO(paths[".csv"])))["task"] == nasty
+    tex = paths[".tex"]
+    assert r"a\_b \& 50\% | \{c\} \$d\$ \#e \textbackslash{}f \textless{}script\textgreater{}" in tex
+    assert tex.count(r"\toprule") == tex.count(r"\bottomrule") == 1
+    if shutil.which("pdflatex"):
+        whole = r"\documentclass{article}\usepackage{booktabs}\usepackage[table]{xcolor}\begin{document}" + tex
+        (tmp_path / "whole.tex").write_text(whole + r"\end{document}")
+        subprocess.run(["pdflatex", "-halt-on-error", "whole.tex"], cwd=tmp_path, check=True, capture_output=True)
+
+
+def test_nothing_done_makes_tables_that_say_so_and_an_unknown_table_is_refused() -> None:
+    none = incremental().assign(state="missing", score=float("nan"))
+    names = [name for name in tables.MAKERS if name != "bootstrap"]
+    made = make(none, {"x": "k", "tables": names}, NOWHERE)
+    assert [table.name for table in made] == names
+    assert "no trial is done" in made[0].note
+    for table in made:
+        assert markdown(table) and latex(table)
+    with pytest.raises(ConfigError, match=r"figure\.tables: 'mean' is not one of summary"):
+        make(none, {"tables": ["mean"]}, NOWHERE)

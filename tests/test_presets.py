@@ -1,0 +1,169 @@
+"""Every preset asks for what its paper reports, and runs whole at a tiny scale with its tables made."""
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+from omegaconf import OmegaConf
+
+from bertxfer import launchers
+from bertxfer.config import conf_dir
+from bertxfer.launchers.base import Inline
+from bertxfer.report import tables
+from bertxfer.report.frame import completeness, frame
+from bertxfer.store import Store
+from bertxfer.sweep import Sweep, notes_of, sweep_of
+from tests.conftest import Composed
+from tests.officialdata import write_official
+
+PRESETS = sorted(
+    path.relative_to(conf_dir() / "experiment").with_suffix("").as_posix()
+    for path in (conf_dir() / "experiment").rglob("*.yaml")
+)
+HEADS = 4 * 12 + 1
+# Distinct trials on BERT-base, counted by hand from the papers: tasks x places x trials.
+TRIALS = {
+    "mini": 15,
+    "tamkin2020/fig2": 3 * 13 * 50 + 3 * 13 * 3 + 2 * 13 * 3,
+    "tamkin2020/fig3": 3 * 10 * 2 * 10 + 3 * 2 * 10,
+    "tamkin2020/fig4": 3 * 10 + 3 * 2 * 10,
+    "tamkin2020/fig5": 3 * 13 * 50,
+    "tamkin2020/fig6": 3 * 12 * 3 + 3 * 2 * 3,
+    "tamkin2020/fig7": 3 * (13 + 12) * 3,  # at k=12 there is nothing to learn faster
+    "tamkin2020/fig8": 3 * (13 + 12) * 3,
+    "tamkin2020/table1": 3 * 10 + 3 * 2 * 10,
+    "tamkin2020/epochs": 3 * 3 * 2 * 3,
+    "singh2020/fig1": 2 * 13 * 3 + 13 + 13,
+    "singh2020/fig1c": 2 * 13,
+    "cs224n2020/fig3": 5 * 13,
+    "cs224n2020/fig4": 5 * 13,
+    "cs224n2020/fig5": HEADS,
+    "cs224n2020/fig6": HEADS,
+    "cs224n2020/fig7": HEADS,
+    "cs224n2020/fig8": HEADS,
+    "cs224n2020/fig9": HEADS,
+    "cs224n2020/fig10": HEADS,
+    "cs224n2020/wanted": 4 * 13 * 10,
+    "cs224n2020/fig1": 4 * 4,
+    "cs224n2020/fig2": 4 * 4,
+    "tamkin2020/probing": 3 * 12 * 8,
+    "singh2020/fig2": 2 * 11,
+    "singh2020/fig3": 2 * 3,
+    "singh2020/fig5a": 11,
+    "singh2020/fig5b": 1,
+    "kovaleva2019/table1": 7 * 3,
+    "kovaleva2019/fig5": 7,
+    "kovaleva2019/fig6": 7,
+}
+
+
+@pytest.fixture(autouse=True)
+def _no_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Listing trials needs no data: what the hub has is known by its name."""
+    monkeypatch.delenv("BERTXFER_DATA", raising=False)
+
+
+@cache
+def ids(preset: str, composer: Composed) -> frozenset[str]:
+    return frozenset(trial.id for trial in sweep_of([f"experiment={preset}"], composer).trials)
+
+
+def test_every_preset_has_its_number_of_trials_written_here() -> None:
+    assert sorted(TRIALS) == PRESETS
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_a_preset_asks_for_the_papers_trials(preset: str, composer: Composed) -> None:
+    assert len(ids(preset, composer)) == TRIALS[preset]
+    cfg = composer.compose([f"experiment={preset}"])
+    assert cfg.description and cfg.figure
+
+
+@pytest.mark.parametrize(
+    ("preset", "of"),
+    [
+        ("tamkin2020/fig5", "tamkin2020/fig2"),
+        ("tamkin2020/table1", "tamkin2020/fig4"),
+        ("singh2020/fig1c", "singh2020/fig1"),
+        ("singh2020/fig3", "singh2020/fig1"),
+        ("singh2020/fig5b", "singh2020/fig1"),
+        ("cs224n2020/fig1", "cs224n2020/fig2"),
+        ("kovaleva2019/fig5", "kovaleva2019/table1"),
+        ("kovaleva2019/fig6", "kovaleva2019/table1"),
+        ("cs224n2020/fig4", "cs224n2020/fig3"),
+        ("cs224n2020/fig7", "cs224n2020/fig5"),
+        ("cs224n2020/fig8", "cs224n2020/fig6"),
+        ("cs224n2020/fig9", "cs224n2020/fig5"),
+        ("cs224n2020/fig10", "cs224n2020/fig6"),
+    ],
+)
+def test_what_only_redraws_runs_nothing_of_its_own(preset: str, of: str, composer: Composed) -> None:
+    assert ids(preset, composer) <= ids(of, composer)
+
+
+def test_figures_that_share_trials_share_their_ids(composer: Composed) -> None:
+    incremental = ids("tamkin2020/fig2", composer)
+    for preset in ("tamkin2020/fig7", "tamkin2020/fig8"):
+        assert len(ids(preset, composer) & incremental) == 3 * 13 * 3  # n=5000
+    assert len(ids("tamkin2020/fig3", composer) & ids("tamkin2020/fig4", composer)) == 3 * 2 * 10
+
+
+def fig3(composer: Composed, *words: str) -> Sweep:
+    return sweep_of(["experiment=tamkin2020/fig3", *words], composer)
+
+
+def test_a_preset_fits_a_model_of_six_layers(composer: Composed) -> None:
+    blocks = {point.axes.get("block") for point in fig3(composer, "model=distilbert", "seed=0").points}
+    assert blocks == {None, 1, 2, 3, 4}
+
+
+def test_the_mini_model_has_stand_ins_and_what_is_typed_wins(composer: Composed) -> None:
+    words = ["experiment=tamkin2020/fig3", "model=mini", "seed=0"]
+    assert {point.axes["task"] for point in sweep_of(words, composer).points} == {"mini_sst2", "mini_qnli", "mini_cola"}
+    (note,) = notes_of(words, composer)
+    assert "mini_sst2 stands for sst2" in note
+    typed = sweep_of([*words, "task=sst2", "data.n=500"], composer)
+    assert {(point.axes["task"], point.trial.science.data.n) for point in typed.points} == {("sst2", 500)}
+    assert notes_of(["experiment=tamkin2020/fig3", "seed=0"], composer) == []
+
+
+def test_two_models_at_once_have_each_their_own_layers(composer: Composed) -> None:
+    found = fig3(composer, "model=mini,distilbert", "seed=0", "scale=tiny").points
+    by_model = {
+        model: {p.axes.get("block") for p in found if p.axes["model"] == model} for model in ("mini", "distilbert")
+    }
+    assert by_model == {"mini": {None, 1, 6, 10}, "distilbert": {None, 1, 2, 3, 4}}
+    assert {point.axes["task"] for point in found if point.axes["model"] == "distilbert"} == {"sst2", "qnli", "cola"}
+
+
+@pytest.fixture(scope="session")
+def official(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_official(tmp_path_factory.mktemp("official"))
+
+
+@pytest.fixture(scope="session")
+def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One store for all presets, so that what they share is run once."""
+    return tmp_path_factory.mktemp("presets") / "out"
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_a_preset_runs_whole_at_a_tiny_scale(
+    preset: str, composer: Composed, official: Path, out: Path, tiny_model: Path, tmp_path: Path
+) -> None:
+    words = [f"experiment={preset}", "model=mini", f"model.name={tiny_model}", "scale=tiny", f"data.root={official}"]
+    if preset == "mini":
+        words += ["data.n=16", "data.dev_n=16", "training.epochs=1"]
+    sweep = sweep_of([*words, f"runtime.output_dir={out}", "runtime.device=cpu"], composer)
+    results = launchers.run_sweep(sweep, Inline())
+    assert all(result is not None and result["n_dev"] <= 32 and result["n_train"] <= 32 for result in results)
+    table = frame(sweep.points, Store(out))
+    assert completeness(table).done == len(sweep.trials)
+    made = [one for figure in figures(composer, words) for one in tables.make(table, figure, Store(out))]
+    assert {path.suffix for path in tables.write(made, tmp_path)} <= {".md", ".tex", ".csv"}
+    assert all(len(one.cells) for one in made)
+
+
+def figures(composer: Composed, words: list[str]) -> list[dict[str, object]]:
+    figure = OmegaConf.to_container(composer.compose(words).figure)
+    return figure if isinstance(figure, list) else [figure]  # type: ignore[list-item,return-value]
