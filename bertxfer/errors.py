@@ -17,6 +17,10 @@ class ConfigError(BertxferError):
         self.key = key
 
 
+class Absent(ConfigError):
+    """A file or folder that the config names and that is not on this machine."""
+
+
 class DataError(BertxferError):
     """A data set that cannot be used, with the file and where in it."""
 

@@ -7,10 +7,11 @@ import math
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from bertxfer import origins, pretrained, seeds
+from bertxfer import seeds
 from bertxfer.checks import check
 from bertxfer.config import Config, Optimizer, Training
 from bertxfer.errors import BertxferError, ConfigError
+from bertxfer.inputs import Inputs
 from bertxfer.origins import Origin
 from bertxfer.pretrained import Pretrained
 from bertxfer.schemes import Initializer, Treatment, stream_seed, treatment_of
@@ -119,11 +120,12 @@ class Trial:
     data_at: str | None = None  # the folder of the task's files, or the hub's name for them
 
 
-def trial_of(config: Config) -> Trial:
-    """The trial that a config means; ConfigError where it means none."""
+def trial_of(config: Config, inputs: Inputs | None = None) -> Trial:
+    """The trial that a config means; ConfigError where it means none. `inputs` is for who asks for many."""
     check(config)
-    model = pretrained.find(config.model)
-    origin = origins.find(config.task, config.data)
+    inputs = inputs or Inputs()
+    model = inputs.model(config.model)
+    origin = inputs.rows(config.task, config.data)
     science = _science(config, model, origin, treatment_of(config, model.layers, model.heads))
     return Trial(science.id, science, model.where, origin.where)
 

@@ -1,6 +1,6 @@
 """A sweep: the union of products that a command line and an experiment ask for, as a list of trials."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import lru_cache
 from itertools import product
@@ -14,6 +14,8 @@ from omegaconf import DictConfig, OmegaConf
 from bertxfer.config import Config, Runtime
 from bertxfer.errors import BertxferError, ConfigError
 from bertxfer.identity import Trial, trial_of
+from bertxfer.inputs import Inputs
+from bertxfer.templates import Template
 
 
 @dataclass(frozen=True)
@@ -80,27 +82,27 @@ def points(command_line: Axes, grids: Sequence[Axes]) -> list[tuple[str, ...]]:
 
 
 def configs(points: Iterable[tuple[str, ...]], composer: Composer) -> Iterable[Config]:
-    """The config of each point. Choices of groups are composed once (150 ms), plain values merged in (few ms).
-
-    Points that set the same keys share one config to merge into, because copying one costs as much as all the rest.
-    """
-    composed: dict[tuple[str, ...], DictConfig] = {}
+    """The config of each point. Choices of groups are composed once (150 ms), plain values are exchanged (0.1 ms)."""
+    templates: dict[tuple[str, ...], Template] = {}
     for point in points:
         heavy: list[str] = []
         light: list[Override] = []
         for word in point:
             override = _parsed(word)
-            if override.is_add() or override.is_delete() or composer.is_group(override.key_or_group):
-                heavy.append(word)
-            else:
-                light.append(override)
-        shared = (*heavy, *(override.key_or_group for override in light))
-        if shared not in composed:
-            composed[shared] = composer.compose(heavy)
-            OmegaConf.set_struct(composed[shared], True)
-        for override in light:
-            OmegaConf.update(composed[shared], override.key_or_group, override.value())
-        yield config_with(composed[shared])
+            (heavy.append(word) if _is_heavy(override, composer) else light.append(override))
+        keys = [override.key_or_group for override in light]
+        shared = (*heavy, *keys)
+        if shared not in templates:
+            cfg = composer.compose(heavy)
+            _refuse_added_keys(cfg, Config, "")
+            templates[shared] = Template(cfg, keys)
+        yield templates[shared].config(light)
+
+
+def _is_heavy(override: Override, composer: Composer) -> bool:
+    """Whether it takes Hydra: what adds or deletes keys or chooses groups, and a mapping, which is merged."""
+    adds = override.is_add() or override.is_force_add() or override.is_delete()
+    return adds or isinstance(override.value(), dict) or composer.is_group(override.key_or_group)
 
 
 def config_with(cfg: DictConfig) -> Config:
@@ -121,17 +123,25 @@ def _refuse_added_keys(node: DictConfig, schema: type, prefix: str) -> None:
             _refuse_added_keys(node[key], cast(type, known[key]), f"{prefix}{key!s}.")
 
 
-def sweep_of(overrides: Sequence[str], composer: Composer) -> Sweep:
-    """Every place that the words of a multirun mean, with its trial."""
-    command_line = axes_of(overrides, composer.loader)
+def places_of(
+    overrides: Sequence[str], composer: Composer, inputs: Inputs | None = None
+) -> Iterator[tuple[Point, Config]]:
+    """Every place that the words of a multirun mean, with its trial, and the config that says so."""
+    command_line, inputs = axes_of(overrides, composer.loader), inputs or Inputs()
     wanted = points(command_line, _experiment_grids(command_line, composer))
-    found, runtimes = [], []
     for words, config in zip(wanted, configs(wanted, composer), strict=True):
-        found.append(Point(_said(words), trial_of(config)))
+        yield Point(_said(words), trial_of(config, inputs)), config
+
+
+def sweep_of(overrides: Sequence[str], composer: Composer, inputs: Inputs | None = None) -> Sweep:
+    """Every place that the words of a multirun mean, with its trial."""
+    found, runtimes = [], []
+    for point, config in places_of(overrides, composer, inputs):
+        found.append(point)
         runtimes.append(config.runtime)
     if any(runtime != runtimes[0] for runtime in runtimes):
         raise ConfigError("runtime", "is not an axis: it changes no result, so all trials of a sweep share it")
-    return Sweep(found, runtimes[0], _name(command_line))
+    return Sweep(found, runtimes[0], _name(axes_of(overrides, composer.loader)))
 
 
 def _experiment_grids(command_line: Axes, composer: Composer) -> list[Axes]:
