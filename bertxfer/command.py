@@ -4,6 +4,8 @@ import difflib
 import re
 from collections.abc import Sequence
 
+from yaml import MarkedYAMLError
+
 # Flags of Hydra that are followed by a value, and the values its one optional flag may take.
 _VALUED = (
     "--cfg",
@@ -46,7 +48,10 @@ def _unquoted_range(word: str) -> str:
 
 
 def one_sentence(error: Exception, keys: Sequence[str]) -> str:
-    """What Hydra or OmegaConf complained of, by key, with what would be right where it can be guessed."""
+    """What Hydra, OmegaConf or YAML complained of, by key, with what would be right where it can be guessed."""
+    if isinstance(error, MarkedYAMLError) and error.problem_mark is not None:
+        mark, said = error.problem_mark, " ".join(filter(None, (error.context, error.problem)))
+        return f"{mark.name}:{mark.line + 1}: is no YAML: {said}"
     told = f"{error}\n{error.__cause__ or ''}".split("Config search path")[0]
     lines = [line.strip() for line in told.splitlines() if line.strip()]
     text = " ".join(lines)

@@ -61,4 +61,26 @@ def cancel(words: Sequence[str]) -> int:
     return 0
 
 
-VERBS: dict[str, Callable[[Sequence[str]], int]] = {"status": status, "worker": worker, "cancel": cancel}
+def diff(words: Sequence[str]) -> int:
+    from bertxfer import rendering
+    from bertxfer.review import review
+    from bertxfer.store import Store
+
+    parser = _parser("diff", "Says which trials the working tree adds, removes and changes, compared with a revision.")
+    parser.add_argument("revision", nargs="?", help="a branch, tag or commit (where this branch left the main branch)")
+    parser.add_argument("experiments", nargs="*", help="only these, as tamkin2020/fig2 (all)")
+    parser.add_argument("--format", choices=("text", "markdown", "json"), default="text")
+    parser.add_argument("--exit-code", action="store_true", help="end with 1 if trials change, with 2 if any is broken")
+    told = parser.parse_args(words)
+    found = review(told.revision, told.experiments, Store(told.output_dir.absolute()))
+    render = {"text": rendering.text, "markdown": rendering.markdown, "json": rendering.as_json}[told.format]
+    print(render(found))
+    return (2 if found.broken_now else 1 if found.changes else 0) if told.exit_code else 0
+
+
+VERBS: dict[str, Callable[[Sequence[str]], int]] = {
+    "status": status,
+    "worker": worker,
+    "cancel": cancel,
+    "diff": diff,
+}

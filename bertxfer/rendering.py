@@ -1,0 +1,198 @@
+"""A review for people and programs: text for a terminal, Markdown for a pull request, JSON for the rest."""
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from bertxfer import costs
+from bertxfer.diff import Changed, Comparison
+from bertxfer.listing import Place
+from bertxfer.review import Review
+
+_FOLD = 12  # lines of an experiment that a comment shows unfolded
+_LONGEST = 60_000  # characters; GitHub refuses a comment of more than 65536
+
+
+def text(review: Review) -> str:
+    lines = [f"trials of the working tree, compared with {review.revision}", ""]
+    for comparison in _worth_showing(review):
+        lines += [
+            f"{comparison.name}: {_headline(comparison)}",
+            *(f"  {line}" for line in _details(review, comparison)),
+        ]
+        lines.append("")
+    return "\n".join([*lines, *_closing(review)])
+
+
+def markdown(review: Review) -> str:
+    """Short for small changes; what is long is folded."""
+    lines = [f"### {_title(review)}", "", f"Compared with {_code(review.revision)}.", ""]
+    for comparison in _worth_showing(review):
+        details = [f"- {line}" for line in _details(review, comparison, _code)]
+        headline = f"**{comparison.name}**: {_headline(comparison)}"
+        if len(details) > _FOLD:
+            lines += [f"<details><summary><b>{comparison.name}</b>: {_headline(comparison)}</summary>", ""]
+            lines += [*details, "", "</details>", ""]
+        else:
+            lines += [headline, "", *details, ""]
+    written = "\n".join([*lines, *(f"{line}  " for line in _closing(review))])
+    if len(written) <= _LONGEST:
+        return written
+    rows = [f"| {c.name} | {len(c.added)} | {len(c.removed)} | {_changed(c)} |" for c in _worth_showing(review)]
+    table = ["| experiment | added | removed | changed |", "|---|---|---|---|", *rows]
+    whole = [*lines[:4], *table, "", "`python -m bertxfer diff` shows the details, which are too long for a comment."]
+    return "\n".join([*whole, "", *(f"{line}  " for line in _closing(review))])[:_LONGEST]
+
+
+def as_json(review: Review) -> str:
+    plain = {
+        "revision": review.revision,
+        "commit": review.commit,
+        "experiments": [_plain(review, comparison) for comparison in review.comparisons],
+        "finished": {
+            "unused": review.unused,
+            "valid": review.valid,
+            "new": review.finished_new,
+        },
+        "cost": {**vars(review.new), "seconds": review.new.seconds},
+        "notes": review.notes,
+    }
+    return json.dumps(plain, indent=2)
+
+
+def axes_text(places: Sequence[Place]) -> str:
+    """The axes of some places in few words: `task=a,b × k=0..12 × seed=3`."""
+    keys = list(dict.fromkeys(key for place in places for key in place.axes if key != "experiment"))
+    values = {key: _distinct([place.axes.get(key) for place in places]) for key in keys}
+    size = 1
+    for found in values.values():
+        size *= len(found)
+    shown = " × ".join(f"{key}={_spans(found)}" for key, found in values.items()) or "the one trial"
+    distinct = len({json.dumps(place.axes, sort_keys=True) for place in places})
+    return shown if size == distinct else f"{shown} (not in all combinations)"
+
+
+def _worth_showing(review: Review) -> list[Comparison]:
+    return [comparison for comparison in review.comparisons if comparison.changes or comparison.broken]
+
+
+def _title(review: Review) -> str:
+    if not review.changes:
+        return "An experiment is broken" if review.broken_now else "No trial changes"
+    counts = {
+        "added": sum(len(comparison.added) for comparison in review.comparisons),
+        "changed": sum(_changed(comparison) for comparison in review.comparisons),
+        "removed": sum(len(comparison.removed) for comparison in review.comparisons),
+    }
+    return "Trials: " + ", ".join(f"{count:,} {word}" for word, count in counts.items() if count)
+
+
+def _headline(comparison: Comparison) -> str:
+    if comparison.broken_now:
+        return "broken"
+    if comparison.broken_before:
+        return "was broken, so there is nothing to compare with"
+    parts = [f"{len(comparison.added):,} added", f"{_changed(comparison):,} changed"]
+    parts += [f"{len(comparison.removed):,} removed", f"{comparison.kept:,} as before"]
+    said = ", ".join(part for part in parts if not part.startswith("0 "))
+    if comparison.was is None:
+        return f"a new experiment, {said}"
+    if comparison.now is None:
+        return f"is gone, {said}"
+    return said if comparison.was == comparison.now else f"was {comparison.was}, {said}"
+
+
+def _details(review: Review, comparison: Comparison, code: Any = str) -> Iterator[str]:
+    for when, broken in (("in " + review.revision, comparison.broken_before), ("now", comparison.broken_now)):
+        if broken is not None:
+            yield f"{when}: {broken}"
+    if comparison.added:
+        yield f"added: {code(axes_text(comparison.added))}"
+    if comparison.removed:
+        yield f"removed: {code(axes_text(comparison.removed))}"
+    for group in comparison.changed:
+        yield f"changed: {code(axes_text([now for _, now in group.pairs]))} ({len(group.pairs):,})"
+        for key, old, new, source in _differences(review, comparison, group):
+            yield f"  {code(f'{key}: {_value(old)} -> {_value(new)}')}" + (f", {source}" if source else "")
+    if unused := review.unused.get(comparison.name):
+        yield f"{len(unused):,} finished results become unused"
+
+
+def _differences(review: Review, comparison: Comparison, group: Changed) -> Iterator[tuple[str, Any, Any, str | None]]:
+    for difference in group.differences:
+        source = review.sources.get((comparison.name, difference.key))
+        yield difference.key, difference.old, difference.new, source
+
+
+def _closing(review: Review) -> Iterator[str]:
+    same = [c for c in review.comparisons if not c.changes and not c.broken]
+    renamed = [f"{c.was} is now {c.now}" for c in same if c.was != c.now]
+    if renamed:
+        yield f"only renamed, no trial changes: {', '.join(renamed)}"
+    if plain := [c.name for c in same if c.was == c.now]:
+        shown = ", ".join(plain) if len(plain) <= 8 else f"{len(plain)} experiments"
+        yield f"no trial changes: {shown}"
+    if not review.comparisons:
+        yield "no trial changes"
+    unused = sorted({trial for trials in review.unused.values() for trial in trials})
+    if review.changes and (unused or review.valid):
+        yield f"finished results: {len(unused):,} become unused, {review.valid:,} stay valid"
+    if review.finished_new:
+        yield f"of the new trials, {review.finished_new:,} are finished already"
+    if review.new.trials:
+        first, *rest = costs.sentences(review.new)
+        yield f"new to run: {review.new.trials:,} trials; {first}"
+        yield from rest
+    yield from (f"note: {note}" for note in review.notes)
+
+
+def _plain(review: Review, comparison: Comparison) -> dict[str, Any]:
+    return {
+        "name": comparison.name,
+        "was": comparison.was,
+        "now": comparison.now,
+        "kept": comparison.kept,
+        "added": [{"id": place.id, "axes": place.axes} for place in comparison.added],
+        "removed": [{"id": place.id, "axes": place.axes} for place in comparison.removed],
+        "changed": [
+            {
+                "differences": [
+                    {"key": key, "old": old, "new": new, "source": source}
+                    for key, old, new, source in _differences(review, comparison, group)
+                ],
+                "trials": [{"axes": now.axes, "old": old.id, "new": now.id} for old, now in group.pairs],
+            }
+            for group in comparison.changed
+        ],
+        "broken_before": str(comparison.broken_before) if comparison.broken_before else None,
+        "broken_now": str(comparison.broken_now) if comparison.broken_now else None,
+    }
+
+
+def _changed(comparison: Comparison) -> int:
+    return sum(len(group.pairs) for group in comparison.changed)
+
+
+def _distinct(values: Sequence[Any]) -> list[Any]:
+    return list({json.dumps(value): value for value in values}.values())
+
+
+def _spans(values: Sequence[Any]) -> str:
+    """1, 2, 3, 7 as 1..3,7."""
+    if not all(isinstance(value, int) and not isinstance(value, bool) for value in values):
+        return ",".join(_value(value) for value in values)
+    runs: list[list[int]] = []
+    for value in sorted(values):
+        if runs and value == runs[-1][-1] + 1:
+            runs[-1].append(value)
+        else:
+            runs.append([value])
+    return ",".join(str(run[0]) if len(run) == 1 else f"{run[0]}..{run[-1]}" for run in runs)
+
+
+def _value(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _code(words: str) -> str:
+    return f"`{words}`"
