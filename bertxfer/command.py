@@ -63,13 +63,13 @@ def one_sentence(error: Exception, keys: Sequence[str]) -> str:
             return (
                 f"{group}: submitit_{choice} is {choice} here, hydra/launcher={choice}; there are {', '.join(options)}"
             )
-        return f"{group}: {choice!r} is not there{_meant(choice, options)}; choose one of {', '.join(options)}"
+        return f"{group}: {choice!r} is not there{meant(choice, options)}; choose one of {', '.join(options)}"
     if match := re.search(r"Could not override '([^']+)'", text) or re.search(r"Key '([^']+)' not in", text):
         key = match[1].split("@")[0]
         if "No match in the defaults list" in text:
-            return f"{key}: is not a config group{_meant(key, keys)}; `--info defaults` lists them"
+            return f"{key}: is not a config group{meant(key, keys)}; `--info defaults` lists them"
         if "could not be converted" not in text:
-            return f"{key}: there is no such key{_meant(key, keys)}; `--cfg job` shows them all"
+            return f"{key}: there is no such key{meant(key, keys)}; `--cfg job` shows them all"
     if match := re.search(r"Value '(.*?)' (?:of type '\w+' )?(?:could not be converted to|is not a valid) (\w+)", text):
         found = re.search(r"full_key: ([\w.]+)", text)
         return f"{found[1] if found else 'config'}: {match[1]!r} is not of type {match[2].lower()}"
@@ -82,7 +82,7 @@ def one_sentence(error: Exception, keys: Sequence[str]) -> str:
     return lines[0] if lines else type(error).__name__
 
 
-def _meant(word: str, known: Sequence[str]) -> str:
+def meant(word: str, known: Sequence[str]) -> str:
     ends = {key.rsplit(".", 1)[-1]: key for key in known}
     close = difflib.get_close_matches(word, known, 1) or difflib.get_close_matches(word.rsplit(".", 1)[-1], ends, 1)
     return f" (did you mean {ends.get(close[0], close[0]) if close[0] not in known else close[0]}?)" if close else ""

@@ -1,6 +1,7 @@
 """A review for people and programs: text for a terminal, Markdown for a pull request, JSON for the rest."""
 
 import json
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -61,14 +62,19 @@ def as_json(review: Review) -> str:
 
 
 def axes_text(places: Sequence[Place]) -> str:
-    """The axes of some places in few words: `task=a,b × k=0..12 × seed=3`."""
-    keys = list(dict.fromkeys(key for place in places for key in place.axes if key != "experiment"))
-    values = {key: _distinct([place.axes.get(key) for place in places]) for key in keys}
-    size = 1
-    for found in values.values():
-        size *= len(found)
+    """The axes of some places in few words: `task=a,b × k=0..12 × seed=3`, grid by grid."""
+    grids: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    for place in places:
+        grids.setdefault(tuple(key for key in place.axes if key != "experiment"), []).append(place.axes)
+    shown = [_product(keys, axes) for keys, axes in grids.items()]
+    return "; ".join(shown[:6]) + (f"; and {len(shown) - 6} more grids" if len(shown) > 6 else "")
+
+
+def _product(keys: Sequence[str], axes: Sequence[dict[str, Any]]) -> str:
+    values = {key: _distinct([place[key] for place in axes]) for key in keys}
+    size = math.prod(len(found) for found in values.values())
     shown = " × ".join(f"{key}={_spans(found)}" for key, found in values.items()) or "the one trial"
-    distinct = len({json.dumps(place.axes, sort_keys=True) for place in places})
+    distinct = len({json.dumps(place, sort_keys=True) for place in axes})
     return shown if size == distinct else f"{shown} (not in all combinations)"
 
 
