@@ -50,8 +50,8 @@ def _unquoted_range(word: str) -> str:
 def one_sentence(error: Exception, keys: Sequence[str]) -> str:
     """What Hydra, OmegaConf or YAML complained of, by key, with what would be right where it can be guessed."""
     if isinstance(error, MarkedYAMLError) and error.problem_mark is not None:
-        mark, said = error.problem_mark, " ".join(filter(None, (error.context, error.problem)))
-        return f"{mark.name}:{mark.line + 1}: is no YAML: {said}"
+        file, line, said = yaml_error(error)
+        return f"{file}:{line}: {said}"
     told = f"{error}\n{error.__cause__ or ''}".split("Config search path")[0]
     lines = [line.strip() for line in told.splitlines() if line.strip()]
     text = " ".join(lines)
@@ -66,6 +66,8 @@ def one_sentence(error: Exception, keys: Sequence[str]) -> str:
         return f"{group}: {choice!r} is not there{meant(choice, options)}; choose one of {', '.join(options)}"
     if match := re.search(r"Could not override '([^']+)'", text) or re.search(r"Key '([^']+)' not in", text):
         key = match[1].split("@")[0]
+        if (whole := re.search(r"full_key: ([\w.]+)", text)) and whole[1].endswith(f".{key}"):
+            key = whole[1]  # what a file says has only the last part of it
         if "No match in the defaults list" in text:
             return f"{key}: is not a config group{meant(key, keys)}; `--info defaults` lists them"
         if "could not be converted" not in text:
@@ -80,6 +82,14 @@ def one_sentence(error: Exception, keys: Sequence[str]) -> str:
     if match := re.search(r"full_key: ([\w.]+)", text):
         return f"{match[1]}: {next((line for line in lines if not line.startswith('Error merging')), lines[0])}"
     return lines[0] if lines else type(error).__name__
+
+
+def yaml_error(error: MarkedYAMLError) -> tuple[str, int, str]:
+    """The file and line of a YAML error, and what is wrong there."""
+    # The problem is where reading stopped; a key without a colon is noticed only on the next line.
+    mark = error.context_mark if "simple key" in (error.context or "") else error.problem_mark
+    assert mark is not None
+    return mark.name, mark.line + 1, "is no YAML: " + " ".join(filter(None, (error.context, error.problem)))
 
 
 def meant(word: str, known: Sequence[str]) -> str:

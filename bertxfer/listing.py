@@ -7,7 +7,7 @@ read it, so a change of what is printed raises FORMAT.
 import dataclasses
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -91,23 +91,23 @@ def _places(name: str, composer: Composer, inputs: Inputs) -> list[Place]:
 def why_broken(error: Exception, experiment: str, composer: Composer) -> Broken:
     """The error in one sentence, with the file and line that it is about where these can be told."""
     if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
-        mark, said = error.problem_mark, " ".join(filter(None, (error.context, error.problem)))
-        return Broken(f"is no YAML: {said}", provenance.shown(composer, Path(mark.name)), mark.line + 1)
+        file, line, said = command.yaml_error(error)
+        return Broken(said, provenance.shown(composer, Path(file)), line)
     if isinstance(error, BertxferError):
         reason = str(error)
     elif isinstance(error, (HydraException, OmegaConfBaseException)):
         reason = command.one_sentence(error, config.keys())
     else:
         reason = f"{type(error).__name__}: {error}"
-    key = error.key if isinstance(error, ConfigError) else reason.split(":")[0]
-    source = _source(composer, experiment, key)
+    key, axes = (error.key, error.axes) if isinstance(error, ConfigError) else (reason.split(":")[0], None)
+    source = _source(composer, experiment, key, axes)
     return Broken(reason, *((source.file, source.line) if source else (f"conf/experiment/{experiment}.yaml", None)))
 
 
-def _source(composer: Composer, experiment: str, key: str) -> provenance.Source | None:
+def _source(composer: Composer, experiment: str, key: str, axes: Mapping[str, Any] | None) -> provenance.Source | None:
     """Where the key that an error is about is set for an experiment, as far as the broken configs can be read."""
     try:
-        found = provenance.in_grids(composer, experiment, key)
+        found = provenance.in_grids(composer, experiment, key, axes)
         found = found or provenance.mentioned(composer, f"experiment/{experiment}", key)
         if found is None:
             found = next(iter(provenance.Provenance(composer, [f"experiment={experiment}"]).sources(key)), None)

@@ -148,9 +148,9 @@ def _table(found: Plan) -> Table:
     columns = list(dict.fromkeys((row["task"], row["model"], row["n"]) for row in rows))
     cells = {(row["treatment"], row["task"], row["model"], row["n"]): row["states"] for row in rows}
     models = dict.fromkeys(model for _, model, _ in columns)
-    table = Table(Column("treatment", no_wrap=True), title=f"trials (done/all) of {', '.join(models)}")
+    table = Table("treatment", title=f"trials (done/all) of {', '.join(models)}")
     for task, model, n in columns:
-        table.add_column(f"{task}\n{f'{model}, ' if len(models) > 1 else ''}n={n}", justify="right")
+        table.add_column(f"{task}\n{f'{model}, ' if len(models) > 1 else ''}n={n}", justify="right", no_wrap=True)
     for treatment in dict.fromkeys(row["treatment"] for row in rows):
         states = [cells.get((treatment, *column), {}) for column in columns]
         told = [(state.get("done", 0), sum(state.values())) for state in states]

@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -12,7 +12,7 @@ import yaml
 from hydra.core.default_element import ResultDefault
 from hydra.types import RunMode
 
-from bertxfer import config
+from bertxfer import config, sweep
 from bertxfer.composer import Composer
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -134,16 +134,17 @@ def shown(composer: Composer, path: Path) -> str:
     return path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
 
 
-def in_grids(composer: Composer, experiment: str, key: str, number: int | None = None) -> Source | None:
-    """Where an experiment's grids (or the one of that number) speak of a key."""
+def in_grids(composer: Composer, experiment: str, key: str, axes: Mapping[str, Any] | None = None) -> Source | None:
+    """Where an experiment's grids speak of a key; with `axes`, the grid that has this place."""
     path = file_of(composer, f"experiment/{experiment}")
     node = _parsed(path) if path else None
     grids = next((value for name, _, value in _entries(node) if name == "grids"), None)
     if path is None or not isinstance(grids, yaml.SequenceNode):
         return None
-    for place, grid in enumerate(grids.value):
+    plain = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)["grids"]
+    for grid, said in zip(grids.value, plain, strict=True):
         for name, line, value in _entries(grid):
-            if name == key and number in (None, place):
+            if name == key and (axes is None or sweep.holds(said, axes)):
                 return Source(_text(name, value), shown(composer, path), line)
     return None
 

@@ -184,7 +184,7 @@ class _Sources:
         composer = self._composers[side]
         try:
             if key in place.axes:
-                source = provenance.in_grids(composer, str(experiment), key)
+                source = provenance.in_grids(composer, str(experiment), key, place.axes)
                 return None if source is None else source.where
             groups = [f"{axis}={value}" for axis, value in place.axes.items() if composer.is_group(axis)]
             words = (f"experiment={experiment}", *groups)

@@ -71,6 +71,13 @@ def grid_axes(grid: Mapping[str, Any], loader: ConfigLoader | None = None) -> Ax
     return axes_of(words, loader)
 
 
+def holds(grid: Mapping[str, Any], axes: Mapping[str, Any]) -> bool:
+    """Whether a grid has the place where the axes say this."""
+    return all(
+        key in axes and axes[key] in [_parsed(word).value() for word in words] for key, words in grid_axes(grid).items()
+    )
+
+
 def points(command_line: Axes, grids: Sequence[Axes]) -> list[tuple[str, ...]]:
     """All combinations, grid by grid. What the command line says replaces what a grid says of the same key."""
     found: dict[tuple[str, ...], None] = {}
@@ -130,7 +137,12 @@ def places_of(
     command_line, inputs = axes_of(overrides, composer.loader), inputs or Inputs()
     wanted = points(command_line, _experiment_grids(command_line, composer))
     for words, config in zip(wanted, configs(wanted, composer), strict=True):
-        yield Point(_said(words), trial_of(config, inputs)), config
+        try:
+            point = Point(_said(words), trial_of(config, inputs))
+        except ConfigError as error:
+            error.axes = _said(words)
+            raise
+        yield point, config
 
 
 def sweep_of(overrides: Sequence[str], composer: Composer, inputs: Inputs | None = None) -> Sweep:
