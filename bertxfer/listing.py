@@ -7,7 +7,7 @@ read it, so a change of what is printed raises FORMAT.
 import dataclasses
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -120,7 +120,7 @@ class _Shared:
     """Equal parts of thousands of configs as one object each."""
 
     def __init__(self) -> None:
-        self._seen: dict[int, tuple[Any, Any]] = {}
+        self._seen: dict[Any, tuple[Any, Any]] = {}
         self._plain: dict[str, Any] = {}
 
     def parts(self, whole: Any, without: Sequence[str] = ()) -> Plain:
@@ -130,10 +130,12 @@ class _Shared:
     def _part(self, value: Any) -> Any:
         if value is None or isinstance(value, (str, int, float)):
             return value
-        if id(value) not in self._seen:  # the object is kept, so that its number is not given to another
+        # By value where it has a hash; else by number, and the object is kept, so that no other gets its number.
+        known = value if isinstance(value, Hashable) and dataclasses.is_dataclass(value) else id(value)
+        if known not in self._seen:
             text = json.dumps(value, default=dataclasses.asdict, sort_keys=True)
-            self._seen[id(value)] = (value, self._plain.setdefault(text, json.loads(text)))
-        return self._seen[id(value)][1]
+            self._seen[known] = (value, self._plain.setdefault(text, json.loads(text)))
+        return self._seen[known][1]
 
 
 def dump(found: Listing) -> str:

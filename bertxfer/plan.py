@@ -56,7 +56,7 @@ def plan(words: Sequence[str], multirun: bool, composer: Composer, inputs: Input
         trials,
         states,
         store,
-        _workers(words, composer, len(left)) if multirun else 1,
+        _workers(words, multirun, composer, len(left)),
         _cost(left, store),
         shared(trial.science for trial in trials),
         list(inputs.absent),
@@ -114,12 +114,13 @@ def _asked_for(words: Sequence[str], multirun: bool, composer: Composer, inputs:
     return [(trial_of(config, inputs), config)]
 
 
-def _workers(words: Sequence[str], composer: Composer, left: int) -> int:
+def _workers(words: Sequence[str], multirun: bool, composer: Composer, left: int) -> int:
     """How many workers the launcher would start for what is left."""
-    settings = OmegaConf.to_container(composer.whole(words, RunMode.MULTIRUN).hydra.launcher, resolve=True)
+    cfg = composer.whole(words, RunMode.MULTIRUN if multirun else RunMode.RUN)
+    settings = OmegaConf.to_container(cfg.hydra.launcher, resolve=True)
     assert isinstance(settings, dict)
     launcher = launchers.make({str(key): value for key, value in settings.items() if key != "_target_"})
-    return launcher.wanted(left) if isinstance(launcher, Submitted) and left else 1
+    return launcher.wanted(left) if isinstance(launcher, Submitted) and multirun and left else 1
 
 
 def _cost(left: Sequence[Work], store: Store) -> Bill:

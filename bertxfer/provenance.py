@@ -45,7 +45,7 @@ class Provenance:
 
     def __init__(self, composer: Composer, overrides: Sequence[str]) -> None:
         self._composer = composer
-        found = composer.loader.compute_defaults_list(composer.name, [*composer.words, *overrides], RunMode.MULTIRUN)
+        found = composer.defaults(overrides, RunMode.MULTIRUN)
         self._defaults: list[ResultDefault] = found.defaults
         self._choosers = found.overrides.override_metadata
         self._overrides = found.config_overrides
