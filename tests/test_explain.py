@@ -46,7 +46,7 @@ def test_who_chose_a_group(bertxfer: Run, tmp_path: Path) -> None:
     chosen = f"{decay}, chosen by `override /optimizer: adamw` in {file}:3"
     assert chosen in bertxfer("explain", "optimizer.weight_decay", *own).stdout
     seed = bertxfer("explain", "seed", *own).stdout.splitlines()
-    assert seed[:2] == ["seed = 3", f"  {file}:4"]
+    assert seed[:2] == ["seed = 3", f"  {file}:4, chosen by `experiment=mine` in the command line"]
     assert seed[-1] == f"  with -m the grids sweep over seed: `seed: [...]` in {file}:6"
 
 
