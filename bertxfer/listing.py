@@ -133,7 +133,7 @@ class _Shared:
         # By value where it has a hash; else by number, and the object is kept, so that no other gets its number.
         known = value if isinstance(value, Hashable) and dataclasses.is_dataclass(value) else id(value)
         if known not in self._seen:
-            text = json.dumps(value, default=dataclasses.asdict, sort_keys=True)
+            text = json.dumps(value, default=vars, sort_keys=True)
             self._seen[known] = (value, self._plain.setdefault(text, json.loads(text)))
         return self._seen[known][1]
 

@@ -10,7 +10,7 @@ from bertxfer.diff import Changed, Comparison
 from bertxfer.listing import Place
 from bertxfer.review import Review
 
-_FOLD = 12  # lines of an experiment that a comment shows unfolded
+_FOLD = 24  # lines of details that a comment shows unfolded
 _LONGEST = 60_000  # characters; GitHub refuses a comment of more than 65536
 
 
@@ -26,23 +26,54 @@ def text(review: Review) -> str:
 
 
 def markdown(review: Review) -> str:
-    """Short for small changes; what is long is folded."""
+    """Short for small changes; of large ones the causes and the counts, and the rest folded."""
+    shown = _worth_showing(review)
+    details: list[str] = []
+    for comparison in shown:
+        details += [f"**{comparison.name}**: {_headline(comparison)}", ""]
+        details += [_item(line) for line in _details(review, comparison, _code)] + [""]
     lines = [f"### {_title(review)}", "", f"Compared with {_code(review.revision)}.", ""]
-    for comparison in _worth_showing(review):
-        details = [f"- {line}" for line in _details(review, comparison, _code)]
-        headline = f"**{comparison.name}**: {_headline(comparison)}"
-        if len(details) > _FOLD:
-            lines += [f"<details><summary><b>{comparison.name}</b>: {_headline(comparison)}</summary>", ""]
-            lines += [*details, "", "</details>", ""]
-        else:
-            lines += [headline, "", *details, ""]
-    written = "\n".join([*lines, *(f"{line}  " for line in _closing(review))])
-    if len(written) <= _LONGEST:
-        return written
-    rows = [f"| {c.name} | {len(c.added)} | {len(c.removed)} | {_changed(c)} |" for c in _worth_showing(review)]
-    table = ["| experiment | added | removed | changed |", "|---|---|---|---|", *rows]
-    whole = [*lines[:4], *table, "", "`python -m bertxfer diff` shows the details, which are too long for a comment."]
-    return "\n".join([*whole, "", *(f"{line}  " for line in _closing(review))])[:_LONGEST]
+    closing = [f"- {line.strip()}" if line.startswith(" ") else f"\n{line}" for line in _closing(review)]
+    if len(details) > _FOLD:
+        rows = [_row(comparison) for comparison in shown]
+        table = ["| experiment | added | changed | removed | as before |", "|---|--:|--:|--:|--:|", *rows, ""]
+        summary = f"<details><summary>Which trials, in {len(shown)} experiments</summary>"
+        folded = [summary, "", *details, "</details>"]
+        if sum(map(len, folded)) > _LONGEST:
+            folded = ["The details are too long for a comment; `python -m bertxfer diff` shows them."]
+        lines += [*_causes(review), *table, *folded]
+    else:
+        lines += details
+    return "\n".join([*lines, *closing])[:_LONGEST]
+
+
+def _item(line: str) -> str:
+    depth = len(line) - len(line.lstrip())
+    return f"{' ' * depth}- {line.lstrip()}"
+
+
+def _row(comparison: Comparison) -> str:
+    if comparison.broken_now:
+        return f"| {comparison.name} | broken: {comparison.broken_now} | | | |"
+    counts = (len(comparison.added), _changed(comparison), len(comparison.removed), comparison.kept)
+    return f"| {comparison.name} | " + " | ".join(f"{count:,}" if count else "" for count in counts) + " |"
+
+
+def _causes(review: Review) -> list[str]:
+    """What changed trials differ in, over all experiments: one edited default may reach every one of them."""
+    found: dict[tuple[str, str], list[int]] = {}
+    for comparison in review.comparisons:
+        for group in comparison.changed:
+            for key, old, new, source in _differences(review, comparison, group):
+                where = (source or "").split(", chosen by")[0].split(", through")[0]
+                said = (_code(f"{key}: {_value(old)} -> {_value(new)}"), where)
+                found.setdefault(said, []).append(len(group.pairs))
+    lines = [
+        f"- {said}{f', {where}' if where else ''}: {sum(trials):,} trials of {len(trials)} experiments"
+        for (said, where), trials in found.items()
+    ]
+    more = [f"- and {len(lines) - 12} more differences"] if len(lines) > 12 else []
+    return [*lines[:12], *more, ""] if lines else []
 
 
 def as_json(review: Review) -> str:
