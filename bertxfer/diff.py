@@ -25,6 +25,9 @@ _MADE_OF: dict[str, tuple[str, ...]] = {
     "probe": ("probe",),
 }
 
+# What two parts differ in; the parts are kept with it, so that no other object gets their numbers.
+Known = dict[tuple[str, int, int], tuple[dict[str, tuple[Any, Any]], Any, Any]]
+
 
 @dataclass(frozen=True)
 class Difference:
@@ -99,22 +102,24 @@ def _compare_one(
         at.setdefault(_where(place, varying), []).append(place)
     added: list[Place] = []
     groups: dict[str, Changed] = {}
+    known: Known = {}
     for place in came:
         waiting = at.get(_where(place, varying))
         if not waiting:
             added.append(place)
             continue
         pair = (waiting.pop(0), place)
-        differences = differences_of(*pair)
+        differences = differences_of(*pair, known)
         groups.setdefault(repr(differences), Changed(differences, [])).pairs.append(pair)
     removed = [place for places in at.values() for place in places]
     return Comparison(was, now, added, removed, list(groups.values()), len(kept))
 
 
-def differences_of(old: Place, new: Place) -> tuple[Difference, ...]:
+def differences_of(old: Place, new: Place, known: Known | None = None) -> tuple[Difference, ...]:
     """The resolved keys by which two trials differ, as a config names them."""
-    science = _differing(old.science, new.science)
-    config = _differing(old.config, new.config)
+    known = {} if known is None else known
+    science = _differing(old.science, new.science, known)
+    config = _differing(old.config, new.config, known)
     shown = {key: values for key, values in config.items() if key in science}
     for key in science:
         if key in shown:
@@ -173,10 +178,18 @@ def _where(place: Place, varying: set[str]) -> str:
     return json.dumps(said, sort_keys=True)
 
 
-def _differing(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
-    before, now = dict(_flat(old)), dict(_flat(new))
-    keys = [key for key in {**before, **now} if before.get(key) != now.get(key)]
-    return {key: (before.get(key), now.get(key)) for key in keys}
+def _differing(old: Mapping[str, Any], new: Mapping[str, Any], known: Known) -> dict[str, tuple[Any, Any]]:
+    """Part by part; thousands of places share their parts, so each pair of parts is compared once."""
+    found: dict[str, tuple[Any, Any]] = {}
+    for name in {**old, **new}:
+        one, other = old.get(name), new.get(name)
+        pair = (name, id(one), id(other))
+        if pair not in known:
+            before, now = dict(_flat({name: one})), dict(_flat({name: other}))
+            keys = [key for key in {**before, **now} if before.get(key) != now.get(key)]
+            known[pair] = ({key: (before.get(key), now.get(key)) for key in keys}, one, other)
+        found.update(known[pair][0])
+    return found
 
 
 def _flat(value: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]]:
