@@ -61,16 +61,19 @@ def _row(comparison: Comparison) -> str:
 
 def _causes(review: Review) -> list[str]:
     """What changed trials differ in, over all experiments: one edited default may reach every one of them."""
-    found: dict[tuple[str, str], list[int]] = {}
+    found: dict[tuple[str, str], tuple[set[str], set[str]]] = {}
     for comparison in review.comparisons:
         for group in comparison.changed:
             for key, old, new, source in _differences(review, comparison, group):
                 where = (source or "").split(", chosen by")[0].split(", through")[0]
                 said = (_code(f"{key}: {_value(old)} -> {_value(new)}"), where)
-                found.setdefault(said, []).append(len(group.pairs))
+                trials, names = found.setdefault(said, (set(), set()))
+                trials.update(now.id for _, now in group.pairs)
+                names.add(comparison.name)
     lines = [
-        f"- {said}{f', {where}' if where else ''}: {sum(trials):,} trials of {len(trials)} experiments"
-        for (said, where), trials in found.items()
+        f"- {said}{f', {where}' if where else ''}: {len(trials):,} trials, "
+        + (f"of {len(names)} experiments" if len(names) > 1 else f"of {next(iter(names))}")
+        for (said, where), (trials, names) in found.items()
     ]
     more = [f"- and {len(lines) - 12} more differences"] if len(lines) > 12 else []
     return [*lines[:12], *more, ""] if lines else []
@@ -116,11 +119,12 @@ def _worth_showing(review: Review) -> list[Comparison]:
 def _title(review: Review) -> str:
     if not review.changes:
         return "An experiment is broken" if review.broken_now else "No trial changes"
-    counts = {
-        "added": sum(len(comparison.added) for comparison in review.comparisons),
-        "changed": sum(_changed(comparison) for comparison in review.comparisons),
-        "removed": sum(len(comparison.removed) for comparison in review.comparisons),
-    }
+    # Each trial once, though several experiments may have it.
+    pairs = [pair for comparison in review.comparisons for group in comparison.changed for pair in group.pairs]
+    old, new = {before.id for before, _ in pairs}, {now.id for _, now in pairs}
+    added = {place.id for comparison in review.comparisons for place in comparison.added}
+    removed = {place.id for comparison in review.comparisons for place in comparison.removed}
+    counts = {"added": len(added - new), "changed": len(new), "removed": len(removed - old)}
     return "Trials: " + ", ".join(f"{count:,} {word}" for word, count in counts.items() if count)
 
 
