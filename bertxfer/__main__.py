@@ -7,8 +7,9 @@ from functools import partial
 
 import hydra
 from hydra.errors import HydraException
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
+from yaml import MarkedYAMLError
 
 from bertxfer import command, config, verbs
 from bertxfer.errors import BertxferError
@@ -25,8 +26,8 @@ def run(words: Sequence[str]) -> int:
             return verbs.VERBS[words[0]](words[1:])
         except BertxferError as error:
             return _say(str(error), error.status)
-        except (HydraException, OmegaConfBaseException) as error:
-            return _say(command.one_sentence(error, _keys()), 2)
+        except (HydraException, OmegaConfBaseException, MarkedYAMLError) as error:
+            return _say(command.one_sentence(error, config.keys()), 2)
     if "--help" in words or "-h" in words:
         from bertxfer import help
 
@@ -56,28 +57,15 @@ def run(words: Sequence[str]) -> int:
             raise failure
     except BertxferError as error:
         return _say(str(error), error.status)
-    except (HydraException, OmegaConfBaseException) as error:
+    except (HydraException, OmegaConfBaseException, MarkedYAMLError) as error:
         if full_errors:
             raise
-        return _say(command.one_sentence(error, _keys()), 2)
+        return _say(command.one_sentence(error, config.keys()), 2)
     except OSError as error:
         if full_errors:
             raise
         return _say(f"{error.filename or 'the file system'}: {error.strerror or error}", 1)
     return 0
-
-
-def _keys() -> list[str]:
-    """Every key that a config may have, for guessing what a typo meant."""
-    keys: list[str] = []
-    pending = [("", OmegaConf.structured(config.Config))]
-    while pending:
-        prefix, node = pending.pop()
-        for key in node:
-            keys.append(f"{prefix}{key}")
-            if not OmegaConf.is_missing(node, key) and isinstance(node._get_node(key), DictConfig):
-                pending.append((f"{prefix}{key}.", node[key]))
-    return keys
 
 
 def _say(sentence: str, status: int) -> int:

@@ -10,7 +10,7 @@ from omegaconf.errors import OmegaConfBaseException
 from bertxfer import schemes
 from bertxfer.config import Config, Data, Optimizer, Probe, Task, Training
 from bertxfer.errors import ConfigError
-from bertxfer.identity import Chain, Science, Trial, streams_of
+from bertxfer.identity import Chain, Science, Trial, identify, streams_of
 from bertxfer.schemes import Treatment
 
 T = TypeVar("T")
@@ -120,9 +120,34 @@ def missing_first(trial: Trial, has_encoder: Callable[[str], bool]) -> Trial:
     return trial if prefix is None or has_encoder(prefix.id) else missing_first(prefix, has_encoder)
 
 
-def describe(science: Science) -> str:
-    """What is done to the pretrained encoder, and how it is used, in a table's few words."""
-    words = schemes.describe(science.treatment)
+def treatment_due(science: Science) -> Treatment:
+    """What is done to the weights after the chain: nothing, if it was done before the chain's first stage."""
+    return Treatment() if science.chain is not None and science.chain.treated == "first" else science.treatment
+
+
+def features_name(trial: Trial) -> str:
+    """The name of the features that a probe reads: all that decides the encoder's states, and nothing else."""
+    science, prefix, due = trial.science, prefix_of(trial), treatment_due(trial.science)
+    assert science.probe is not None
+    return identify(
+        {
+            "semantics": science.semantics,
+            "model": [science.model.name, science.model.version],
+            "begun_from": None if prefix is None else prefix.id,
+            "treatment": science.as_dict()["treatment"] if due == science.treatment else None,
+            "redraw": science.seeds.get("redraw") if due.redrawn else None,
+            "features": science.probe.features,
+            "half": science.probe.half,
+        }
+    )
+
+
+def describe(science: Science, permuted: str | None = None) -> str:
+    """What is done to the pretrained encoder, and how it is used, in a table's few words.
+
+    `permuted` is said in place of the order of permuted layers, where all orders are one row.
+    """
+    words = permuted if permuted and science.treatment.order else schemes.describe(science.treatment)
     if science.chain is not None:
         stages = ", ".join(stage.task.name for stage in science.chain.stages)
         if science.chain.mode == "interleave":

@@ -4,6 +4,8 @@ import difflib
 import re
 from collections.abc import Sequence
 
+from yaml import MarkedYAMLError
+
 from bertxfer import grids
 
 # Flags of Hydra that are followed by a value, and the values its one optional flag may take.
@@ -53,7 +55,10 @@ def _unquoted_list(word: str) -> str:
 
 
 def one_sentence(error: Exception, keys: Sequence[str]) -> str:
-    """What Hydra or OmegaConf complained of, by key, with what would be right where it can be guessed."""
+    """What Hydra, OmegaConf or YAML complained of, by key, with what would be right where it can be guessed."""
+    if isinstance(error, MarkedYAMLError) and error.problem_mark is not None:
+        file, line, said = yaml_error(error)
+        return f"{file}:{line}: {said}"
     told = f"{error}\n{error.__cause__ or ''}".split("Config search path")[0]
     lines = [line.strip() for line in told.splitlines() if line.strip()]
     text = " ".join(lines)
@@ -65,13 +70,15 @@ def one_sentence(error: Exception, keys: Sequence[str]) -> str:
             return (
                 f"{group}: submitit_{choice} is {choice} here, hydra/launcher={choice}; there are {', '.join(options)}"
             )
-        return f"{group}: {choice!r} is not there{_meant(choice, options)}; choose one of {', '.join(options)}"
+        return f"{group}: {choice!r} is not there{meant(choice, options)}; choose one of {', '.join(options)}"
     if match := re.search(r"Could not override '([^']+)'", text) or re.search(r"Key '([^']+)' not in", text):
         key = match[1].split("@")[0]
+        if (whole := re.search(r"full_key: ([\w.]+)", text)) and whole[1].endswith(f".{key}"):
+            key = whole[1]  # what a file says has only the last part of it
         if "No match in the defaults list" in text:
-            return f"{key}: is not a config group{_meant(key, keys)}; `--info defaults` lists them"
+            return f"{key}: is not a config group{meant(key, keys)}; `--info defaults` lists them"
         if "could not be converted" not in text:
-            return f"{key}: there is no such key{_meant(key, keys)}; `--cfg job` shows them all"
+            return f"{key}: there is no such key{meant(key, keys)}; `--cfg job` shows them all"
     if match := re.search(r"Value '(.*?)' (?:of type '\w+' )?(?:could not be converted to|is not a valid) (\w+)", text):
         found = re.search(r"full_key: ([\w.]+)", text)
         return f"{found[1] if found else 'config'}: {match[1]!r} is not of type {match[2].lower()}"
@@ -84,7 +91,15 @@ def one_sentence(error: Exception, keys: Sequence[str]) -> str:
     return lines[0] if lines else type(error).__name__
 
 
-def _meant(word: str, known: Sequence[str]) -> str:
+def yaml_error(error: MarkedYAMLError) -> tuple[str, int, str]:
+    """The file and line of a YAML error, and what is wrong there."""
+    # The problem is where reading stopped; a key without a colon is noticed only on the next line.
+    mark = error.context_mark if "simple key" in (error.context or "") else error.problem_mark
+    assert mark is not None
+    return mark.name, mark.line + 1, "is no YAML: " + " ".join(filter(None, (error.context, error.problem)))
+
+
+def meant(word: str, known: Sequence[str]) -> str:
     ends = {key.rsplit(".", 1)[-1]: key for key in known}
     close = difflib.get_close_matches(word, known, 1) or difflib.get_close_matches(word.rsplit(".", 1)[-1], ends, 1)
     return f" (did you mean {ends.get(close[0], close[0]) if close[0] not in known else close[0]}?)" if close else ""

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from hydra.core.config_store import ConfigStore
-from omegaconf import MISSING
+from omegaconf import MISSING, DictConfig, OmegaConf
 
 PACKAGE = Path(__file__).parent
 
@@ -214,3 +214,16 @@ class Config:
 
 def register() -> None:
     ConfigStore.instance().store(name="schema", node=Config)
+
+
+def keys() -> list[str]:
+    """Every key that a config may have, for guessing what a typo meant."""
+    found: list[str] = []
+    pending = [("", OmegaConf.structured(Config))]
+    while pending:
+        prefix, node = pending.pop()
+        for key in node:
+            found.append(f"{prefix}{key}")
+            if not OmegaConf.is_missing(node, key) and isinstance(node._get_node(key), DictConfig):
+                pending.append((f"{prefix}{key}.", node[key]))
+    return found

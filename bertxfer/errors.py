@@ -1,5 +1,8 @@
 """Errors that a user can act on: one sentence, the config key, what would be right."""
 
+from collections.abc import Mapping
+from typing import Any
+
 
 class BertxferError(Exception):
     """Anything said to the user without a traceback; `status` is what the process then exits with."""
@@ -8,13 +11,18 @@ class BertxferError(Exception):
 
 
 class ConfigError(BertxferError):
-    """A value of the config that cannot be run, with the key that holds it."""
+    """A value of the config that cannot be run, with the key that holds it, and the place in the grids if it is one."""
 
     status = 2
+    axes: Mapping[str, Any] | None = None
 
     def __init__(self, key: str, message: str) -> None:
         super().__init__(f"{key}: {message}")
         self.key = key
+
+
+class Absent(ConfigError):
+    """A file or folder that the config names and that is not on this machine."""
 
 
 class DataError(BertxferError):

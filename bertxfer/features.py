@@ -12,8 +12,7 @@ from torch import Tensor, nn
 from bertxfer import chains
 from bertxfer.artifacts import Artifacts
 from bertxfer.data import Dataset
-from bertxfer.identity import Trial, identify
-from bertxfer.starts import treatment_due
+from bertxfer.identity import Trial
 
 # Batches have fixed shapes, because the shape of a batch decides the last bits of its states: so a text's states are
 # the same whichever other texts were asked for with it (tests/test_probing.py measures it).
@@ -21,24 +20,6 @@ BATCH, LENGTHS = 16, 8
 PART = 16384  # texts in one file: 650 MB of BERT-base
 
 Keys = list[bytes]
-
-
-def name_of(trial: Trial) -> str:
-    """The name of the features that a trial reads: all that decides the encoder's states, and nothing else."""
-    science, prefix = trial.science, chains.prefix_of(trial)
-    plain = science.as_dict()
-    assert science.probe is not None
-    return identify(
-        {
-            "semantics": science.semantics,
-            "model": [science.model.name, science.model.version],
-            "begun_from": None if prefix is None else prefix.id,
-            "treatment": plain["treatment"] if treatment_due(science) == science.treatment else None,
-            "redraw": science.seeds.get("redraw") if treatment_due(science).redrawn else None,
-            "features": science.probe.features,
-            "half": science.probe.half,
-        }
-    )
 
 
 def keys_of(rows: Dataset) -> Keys:
@@ -64,7 +45,7 @@ def collect(
     for rows in datasets:
         for place, key in enumerate(keys_of(rows)):
             wanted.setdefault(key, (rows, place))
-    name = name_of(trial)
+    name = chains.features_name(trial)
     with artifacts.alone("features", name):
         known = _known(artifacts, name)
         missing = [key for key in wanted if key not in known]

@@ -20,6 +20,9 @@ Keys (key=value), among others:
   runtime.device runtime.threads runtime.output_dir                               change no result
 
 Verbs (a bare first word):
+  plan [the words of a run]  what it would run, what is done, what it takes; starts nothing
+  diff [revision]            which trials a change of conf/ or of the code adds, removes, changes
+  explain key [overrides]    which file, defaults list or override gave a key its value
   status [sweep | trial]     how far sweeps are, which trial is where
   worker <sweep>             joins a sweep with one more worker
   cancel <sweep>             ends a sweep's workers; what they do is given back

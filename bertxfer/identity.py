@@ -7,10 +7,11 @@ import math
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from bertxfer import origins, pretrained, seeds
+from bertxfer import seeds
 from bertxfer.checks import check
 from bertxfer.config import Config, Optimizer, Training
 from bertxfer.errors import BertxferError, ConfigError
+from bertxfer.inputs import Inputs
 from bertxfer.pretrained import Pretrained
 from bertxfer.schemes import Initializer, Treatment, stream_seed, treatment_of
 
@@ -114,7 +115,8 @@ class Science:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data. What came later and is not there leaves no mark, so that older ids stay what they were."""
-        plain: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(self)))
+        # vars and not asdict, which copies every value and takes ten times as long; sweeps have thousands of trials.
+        plain: dict[str, Any] = json.loads(json.dumps(vars(self), default=vars))
         for data in (plain["data"], *(stage["data"] for stage in (plain["chain"] or {}).get("stages", []))):
             if data["dev_n"] is None:
                 del data["dev_n"]
@@ -171,13 +173,14 @@ class Trial:
 OUTPUTS = {"analysis": ("weights", "attention"), "keep": ("model",)}
 
 
-def trial_of(config: Config) -> Trial:
-    """The trial that a config means; ConfigError where it means none."""
+def trial_of(config: Config, inputs: Inputs | None = None) -> Trial:
+    """The trial that a config means; ConfigError where it means none. `inputs` is for who asks for many."""
     check(config)
-    model = pretrained.find(config.model)
+    inputs = inputs or Inputs()
+    model = inputs.model(config.model)
     treatment = treatment_of(config, model.layers, model.heads)
-    last, data_at = _stage_science(config, model)
-    before = [_stage_science(stage.config(config), model) for stage in config.intermediate or []]
+    last, data_at = _stage_science(config, model, inputs)
+    before = [_stage_science(stage.config(config), model, inputs) for stage in config.intermediate or []]
     chain = None
     if before:
         treated = None if treatment == Treatment() or config.intermediate_mode == "interleave" else config.treat_before
@@ -217,11 +220,11 @@ def identify(plain: dict[str, Any]) -> str:
     return hashlib.sha256(canonical.encode()).hexdigest()[:16]
 
 
-def _stage_science(config: Config, model: Pretrained) -> tuple[StageScience, str | None]:
+def _stage_science(config: Config, model: Pretrained, inputs: Inputs) -> tuple[StageScience, str | None]:
     """The fine-tuning that a config means, and where its rows lie."""
     check(config)
     task = config.task
-    origin = origins.find(task, config.data)
+    origin = inputs.rows(task, config.data)
     science = TaskScience(
         name=task.name,
         kind=task.kind,

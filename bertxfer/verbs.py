@@ -1,9 +1,14 @@
-"""The verbs of the command line: each small, each about sweeps that are on disk."""
+"""The verbs of the command line: each small, each about sweeps that are on disk or that might be."""
 
 import argparse
 import os
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bertxfer.composer import Composer
 
 
 def _parser(verb: str, promise: str) -> argparse.ArgumentParser:
@@ -82,9 +87,107 @@ def report(words: Sequence[str]) -> int:
     return 0
 
 
+def plan(words: Sequence[str]) -> int:
+    import json
+
+    from rich.console import Console
+
+    from bertxfer import plan as planning
+    from bertxfer.inputs import Inputs
+
+    parser = _parser("plan", "Shows what a run with the same words would do, and starts nothing.")
+    _hydra_words(parser)
+    parser.add_argument("--trials", action="store_true", help="list every trial")
+    parser.add_argument("--json", action="store_true", help="for programs")
+    parser.add_argument("--stand-ins", action="store_true", help="plan also what needs data or models that are absent")
+    parser.add_argument("--all", action="store_true", help="check every experiment instead, a line each")
+    parser.set_defaults(output_dir=None)
+    told = parser.parse_intermixed_args(words)
+    if told.all:
+        return _check_all()
+    composer, overrides = _composer(told)
+    found = planning.plan(overrides, told.multirun, composer, Inputs(told.stand_ins), told.output_dir)
+    if told.json:
+        print(json.dumps(planning.as_dict(found), indent=2))
+    else:
+        planning.show(found, Console(), told.trials)
+    return 0
+
+
+def _check_all() -> int:
+    from bertxfer.config import conf_dir
+    from bertxfer.listing import Broken, listing
+
+    found = listing(conf_dir()).experiments
+    for name, places in found.items():
+        print(f"{name}: broken: {places}" if isinstance(places, Broken) else f"{name}: {_trials(places)}")
+    return 2 if any(isinstance(places, Broken) for places in found.values()) else 0
+
+
+def _trials(places: Sequence[Any]) -> str:
+    count = len({place.id for place in places})
+    return f"{count:,} trial{'s' if count != 1 else ''}"
+
+
+def explain(words: Sequence[str]) -> int:
+    from bertxfer import explain as explaining
+
+    parser = _parser("explain", "Says which file, defaults list or override gave a key its value.")
+    parser.add_argument("key", help="as optimizer.lr, or a group as optimizer for all its keys")
+    _hydra_words(parser)
+    told = parser.parse_intermixed_args(words)
+    composer, overrides = _composer(told)
+    print("\n".join(explaining.explain(told.key, overrides, composer)))
+    return 0
+
+
+def _hydra_words(parser: argparse.ArgumentParser) -> None:
+    """What a run takes of Hydra's."""
+    parser.add_argument("words", nargs="*", metavar="key=value", help="the words of a run")
+    parser.add_argument("-m", "--multirun", action="store_true", help="as for a run: a sweep")
+    parser.add_argument("-cd", "--config-dir", action="append", default=[], help="one more folder of configs")
+    parser.add_argument("-cn", "--config-name", default="config")
+
+
+def _composer(told: argparse.Namespace) -> tuple["Composer", list[str]]:
+    """A composer as a run with these words has it, and the overrides that are not Hydra's own."""
+    from bertxfer import command
+    from bertxfer.composer import Composer
+    from bertxfer.config import conf_dir
+    from bertxfer.errors import ConfigError
+
+    for folder in told.config_dir:
+        if not Path(folder).is_dir():
+            raise ConfigError("--config-dir", f"there is no folder {folder}")
+    words = command.in_order(told.words)
+    own = [word for word in words if re.match(r"[+~]*hydra[./]", word)]
+    composer = Composer(conf_dir(), own, told.config_dir, told.config_name)
+    return composer, [word for word in words if word not in own]
+
+
+def diff(words: Sequence[str]) -> int:
+    from bertxfer import rendering
+    from bertxfer.review import review
+    from bertxfer.store import Store
+
+    parser = _parser("diff", "Says which trials the working tree adds, removes and changes, compared with a revision.")
+    parser.add_argument("revision", nargs="?", help="a branch, tag or commit (where this branch left the main branch)")
+    parser.add_argument("experiments", nargs="*", help="only these, as tamkin2020/fig2 (all)")
+    parser.add_argument("--format", choices=("text", "markdown", "json"), default="text")
+    parser.add_argument("--exit-code", action="store_true", help="end with 1 if trials change, with 2 if any is broken")
+    told = parser.parse_args(words)
+    found = review(told.revision, told.experiments, Store(told.output_dir.absolute()))
+    render = {"text": rendering.text, "markdown": rendering.markdown, "json": rendering.as_json}[told.format]
+    print(render(found))
+    return (2 if found.broken_now else 1 if found.changes else 0) if told.exit_code else 0
+
+
 VERBS: dict[str, Callable[[Sequence[str]], int]] = {
     "status": status,
     "worker": worker,
     "cancel": cancel,
     "report": report,
+    "plan": plan,
+    "diff": diff,
+    "explain": explain,
 }

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-from bertxfer import encoders, features, heads, probing, seeds, starts
+from bertxfer import chains, encoders, features, heads, probing, seeds, starts
 from bertxfer.data import epoch_order
 from bertxfer.errors import ConfigError
 from bertxfer.identity import Trial
@@ -172,7 +172,7 @@ def test_half_precision_features_are_another_trial_with_nearly_the_same_outputs(
 def test_a_probe_of_a_treated_encoder_reads_other_features(shallow_model: Path) -> None:
     words = [*tiny_words(shallow_model), *PROBE, "probe.layer=1"]
     names = [
-        features.name_of(trial(*words, *more))
+        chains.features_name(trial(*words, *more))
         for more in (
             ["seed=0"],
             ["seed=1"],

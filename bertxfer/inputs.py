@@ -1,0 +1,36 @@
+"""The models and rows that configs name, each looked for once, and a stand-in for what is not on this machine."""
+
+from bertxfer import origins, pretrained
+from bertxfer.config import Data, Model, Task
+from bertxfer.origins import Origin
+from bertxfer.pretrained import Pretrained
+
+STAND_IN = "absent"  # the version of what is not here; its ids can be compared with each other only
+
+
+class Inputs:
+    """Where inputs are found. With `stand_ins`, what is absent is given a version of its own and named in `absent`."""
+
+    def __init__(self, stand_ins: bool = False) -> None:
+        self.absent: dict[str, None] = {}
+        self._stand_in = STAND_IN if stand_ins else None
+        self._models: dict[str, Pretrained] = {}
+        self._rows: dict[str, Origin] = {}
+
+    def model(self, model: Model) -> Pretrained:
+        key = repr(model)
+        if key not in self._models:
+            self._models[key] = pretrained.find(model, self._stand_in)
+        found = self._models[key]
+        if found.version == STAND_IN:
+            self.absent[f"model {found.name}"] = None
+        return found
+
+    def rows(self, task: Task, data: Data) -> Origin:
+        key = repr((task, data.root))
+        if key not in self._rows:
+            self._rows[key] = origins.find(task, data, self._stand_in)
+        found = self._rows[key]
+        if found.version == STAND_IN:
+            self.absent[f"data of task {task.name}"] = None
+        return found
