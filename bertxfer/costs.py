@@ -119,7 +119,7 @@ def timings_in(store: Store, models: Iterable[str]) -> list[Timing]:
                 continue  # a resumed trial has the timings of its last attempt only
             seen[kind] += 1
             work = work_of(store.config(trial_id), result["n_train"])
-            found.append(Timing(work, _seconds(result["timings"]), str(result["environment"]["device"])))
+            found.append(Timing(work, seconds_of(result["timings"]), str(result["environment"]["device"])))
         except (BertxferError, KeyError, TypeError):
             continue  # what cannot be read teaches nothing; whoever asks for its result is told
     return found
@@ -168,7 +168,7 @@ def _amount(work: Work) -> int:
     return work.amount
 
 
-def _seconds(timings: Mapping[str, float]) -> float:
+def seconds_of(timings: Mapping[str, float]) -> float:
     """All of a trial. Dev scores between epochs are part of its training, and were counted there."""
     others = sum(seconds for name, seconds in timings.items() if name != "evaluate")
     return others + max(0.0, timings.get("evaluate", 0.0) - timings.get("train", 0.0))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table
 
+from bertxfer.costs import seconds_of
 from bertxfer.identity import Science
 from bertxfer.store import Result
 
@@ -14,7 +15,7 @@ MINI_NOTE = "mini model and generated language: they show the method and say not
 
 def line(result: Result, how: str) -> str:
     score = "undefined" if result["score"] is None else f"{result['score']:.4f}"
-    seconds = sum(result["timings"].values())
+    seconds = seconds_of(result["timings"])
     return (
         f"{how:6}  {result['id']}  {result['model']}  {result['task']}  n={result['n_train']}  "
         f"seed={result['seed']}  {result['treatment_text']}  score={score}  ({seconds:.1f} s)"
