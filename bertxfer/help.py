@@ -27,6 +27,8 @@ Verbs (a bare first word):
   worker <sweep>             joins a sweep with one more worker
   cancel <sweep>             ends a sweep's workers; what they do is given back
   report [sweep | key=value] figures, tables and one HTML page of a sweep or an experiment
+  experiments [key=value]    the papers' presets: trials, and how many are done
+  export <file>              every stored trial as a row of a .parquet or .csv file
 
 Flags:
   -m, --multirun      sweep: every comma, range(a,b) and a..b on the command line is an axis

@@ -3,6 +3,7 @@
 import argparse
 import os
 import re
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -182,6 +183,42 @@ def diff(words: Sequence[str]) -> int:
     return (2 if found.broken_now else 1 if found.changes else 0) if told.exit_code else 0
 
 
+def experiments(words: Sequence[str]) -> int:
+    from rich.console import Console
+    from rich.table import Table
+
+    from bertxfer import command
+    from bertxfer.experiments import presets
+    from bertxfer.store import Store
+
+    parser = _parser("experiments", "Lists the presets: how many trials each asks for, and how many of them are done.")
+    parser.add_argument("words", nargs="*", metavar="key=value", help="as for a run: model=mini scale=tiny")
+    told = parser.parse_args(words)
+    table = Table("experiment", "trials", "done", "what")
+    for preset in presets(command.in_order(told.words), Store(told.output_dir)):
+        counts = ("?", "?") if preset.problem else (str(preset.trials), str(preset.done))
+        table.add_row(preset.name, *counts, preset.problem or preset.description)
+    Console().print(table)
+    return 0
+
+
+def export(words: Sequence[str]) -> int:
+    from bertxfer.report import results
+    from bertxfer.store import Store
+
+    parser = _parser(
+        "export", "Writes every stored trial as a row of one flat file, for pandas, duckdb or a spreadsheet."
+    )
+    parser.add_argument("file", type=Path, help="NAME.parquet or NAME.csv")
+    told = parser.parse_args(words)
+    table, refused = results.export(told.file, Store(told.output_dir))
+    for sentence in refused:
+        print(f"left out  {sentence}", file=sys.stderr)
+    left = f", {len(refused)} left out" if refused else ""
+    print(f"{told.file}: {len(table)} trials, {int((table['state'] == 'done').sum())} of them done{left}")
+    return 1 if refused else 0
+
+
 VERBS: dict[str, Callable[[Sequence[str]], int]] = {
     "status": status,
     "worker": worker,
@@ -190,4 +227,6 @@ VERBS: dict[str, Callable[[Sequence[str]], int]] = {
     "plan": plan,
     "diff": diff,
     "explain": explain,
+    "experiments": experiments,
+    "export": export,
 }

@@ -1,0 +1,80 @@
+"""Verbs about all experiments and all results."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from bertxfer import experiments
+from bertxfer.config import conf_dir
+from bertxfer.store import Store
+from tests.conftest import Run, only_line
+from tests.report.stored import finish, point
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    made = Store(tmp_path / "out")
+    places = [point("scheme=incremental", k=3), point("task=mini_cola", seed=4), point("data.n=all")]
+    finish(places[0], made, 0.75)
+    finish(places[1], made, None)
+    made.begin(places[2].trial)
+    made.fail_with(places[2].trial.id, "no memory")
+    return made
+
+
+@pytest.mark.parametrize("name", ["results.parquet", "results.csv"])
+def test_export_writes_one_flat_row_a_trial(name: str, store: Store, bertxfer: Run, tmp_path: Path) -> None:
+    ran = bertxfer("export", name)
+    assert ran.returncode == 0, ran.stderr
+    assert "3 trials, 2 of them done" in ran.stdout
+    path = tmp_path / name
+    table = (pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path)).set_index("task")
+    assert sorted(table["state"]) == ["done", "done", "failed"]
+    assert (
+        table.loc["mini_cola", "seed"] == 4
+        and table.loc["mini_cola", "undefined"]
+        and pd.isna(table.loc["mini_cola", "score"])
+    )
+    done = table[table["score"].notna()].iloc[0]
+    assert (done["score"], done["optimizer.lr"], done["training.epochs"]) == (0.75, 5e-4, 5)
+    assert done["treatment.redrawn"].startswith("layer 4 attention, layer 4 feedforward")
+    assert table[table["state"] == "failed"]["reason"].tolist() == ["no memory"]
+    assert set(table["data.n"].map(str)) == {"500", "all"}
+
+
+def test_duckdb_opens_the_export(store: Store, bertxfer: Run, tmp_path: Path) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    bertxfer("export", "results.parquet")
+    query = f"""select "model.name", avg(score) from '{tmp_path}/results.parquet' where state = 'done' group by 1"""
+    assert duckdb.sql(query).fetchall() == [("mini", 0.75)]
+
+
+def test_export_says_what_it_leaves_out_and_refuses_other_names(store: Store, bertxfer: Run, tmp_path: Path) -> None:
+    folder = next((tmp_path / "out" / "trials").iterdir())
+    (folder / "config.yaml").write_text("{}")
+    ran = bertxfer("export", "results.csv")
+    assert ran.returncode == 1
+    assert folder.name in only_line(ran.stderr) and "1 left out" in ran.stdout
+    assert len(pd.read_csv(tmp_path / "results.csv")) == 2
+    for name, reason in (("results.xlsx", ".parquet or .csv"), ("no/where.csv", "there is no folder")):
+        refused = bertxfer("export", name)
+        assert refused.returncode != 0 and reason in only_line(refused.stderr)
+    assert "there is no trial" in only_line(bertxfer("export", "a.csv", "--output-dir", "empty").stderr)
+
+
+def test_experiments_lists_what_is_asked_for_and_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bertxfer: Run
+) -> None:
+    """Over two small presets: listing all takes as long as composing some thousand trials."""
+    assert len(experiments.names(conf_dir())) >= 30 and experiments.names(conf_dir())[0] == "mini"
+    monkeypatch.setattr(experiments, "names", lambda conf: ["mini", "singh2020/fig5b", "kovaleva2019/fig5"])
+    finish(point("experiment=singh2020/fig5b", "task=cola", "data.fraction=1.0"), Store(tmp_path / "out"), 0.5)
+    found = {preset.name: preset for preset in experiments.presets([], Store(tmp_path / "out"))}
+    assert {name: (preset.trials, preset.done) for name, preset in found.items()} == {
+        "mini": (15, 0),
+        "singh2020/fig5b": (1, 1),
+        "kovaleva2019/fig5": (7, 0),
+    }
+    nowhere = list(experiments.presets([f"data.root={tmp_path}"], Store(tmp_path / "out")))
+    assert "which is not there" in str(nowhere[1].problem)
