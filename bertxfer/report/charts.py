@@ -47,10 +47,14 @@ def curves(figure: Figure, marks: Marks) -> Chart:
         layers.append(_role("trial").mark_point(**many).encode(x, y, **style.marks(), tooltip=_tips(figure, "trial")))
     mean = _role("mean")
     if figure.kind != "bars":
-        layers.append(mean.mark_line(strokeWidth=2).encode(x, y, color=style.colour()))
+        # A loss curve has too many points to show; its series differ in dashes instead of shapes.
+        look = style.strokes() if figure.kind == "loss" else {"color": style.colour()}
+        layers.append(mean.mark_line(strokeWidth=2).encode(x, y, **look))
     layers.append(_interval(mean).encode(x, _y(figure, "low"), alt.Y2("high:Q"), color=style.colour(), **offset))
-    seen = 0 if figure.kind == "loss" else 1  # a loss curve has its points for the tooltip only
-    layers.append(_dot(mean, seen).encode(x, y, **style.marks(), **offset, tooltip=_tips(figure, "mean")))
+    if figure.kind == "loss":
+        layers.append(_dot(mean, 0).encode(x, y, tooltip=_tips(figure, "mean")))  # only to be hovered over
+    else:
+        layers.append(_dot(mean).encode(x, y, **style.marks(), **offset, tooltip=_tips(figure, "mean")))
     if len(marks.of("dashed")):
         dashed = _role("dashed").transform_calculate(line="datum.series")
         layers.append(dashed.mark_line(strokeWidth=2).encode(x, y, **style.lines()))
@@ -123,6 +127,14 @@ class _Style:
         shapes = [_turn(SHAPES, i) for i in range(len(self.series))]
         shape = alt.Shape("series:N", scale=alt.Scale(domain=self.series, range=shapes), legend=self.legend)
         return {"color": self.colour(), "shape": shape}
+
+    def strokes(self) -> dict[str, Any]:
+        """Colours and dashes, for lines without points."""
+        dashes = [_turn([[1, 0], *DASHES], i) for i in range(len(self.series))]
+        if self.legend is not None:
+            self.legend["symbolType"], self.legend["symbolSize"] = "stroke", 300
+        scale = alt.Scale(domain=self.series, range=dashes)
+        return {"color": self.colour(), "strokeDash": alt.StrokeDash("series:N", scale=scale, legend=self.legend)}
 
     def lines(self) -> dict[str, Any]:
         """Of the dashed lines. Their field has another name, or Vega-Lite would put all into one legend."""

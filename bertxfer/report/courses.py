@@ -7,7 +7,7 @@ import pandas as pd
 
 from bertxfer.report import frame
 from bertxfer.report.figures import Figure
-from bertxfer.report.marks import KEYS, Marks, means, places_of
+from bertxfer.report.marks import KEYS, Marks, as_first_seen, means, places_of
 from bertxfer.store import Store
 
 POINTS = 120  # of a loss curve; more cannot be told apart in a panel
@@ -26,7 +26,8 @@ def loss(figure: Figure, results: pd.DataFrame, store: Store) -> Marks:
     joined = done.drop(columns=["x", "y"]).merge(each, on="id")
     # Many marks, and none that needs its trials listed: averaged directly.
     groups = joined.groupby([*KEYS, "task", "size"], sort=False, dropna=False)
-    data = groups.agg(y=("y", "mean"), n=("id", "nunique")).reset_index().sort_values(KEYS, kind="stable")
+    data = groups.agg(y=("y", "mean"), n=("id", "nunique")).reset_index()
+    data = as_first_seen(data, joined)
     return Marks(data.assign(role="mean", low=np.nan, high=np.nan, sd=np.nan, trials=""), notes)
 
 

@@ -51,6 +51,7 @@ def attention(figure: Figure, results: pd.DataFrame, store: Store) -> Marks:
     chosen = told["model"] == (of or "finetuned")
     told = told[chosen | ((told["measure"] == "similarity") & (told["model"] == (of or "pretrained")))]
     cells = told.merge(done[["id", "facet", "task", "size"]], on="id")
+    cells = cells.sort_values("measure", key=lambda column: column.map(measures.index), kind="stable")
     cells["facet"] = cells["facet"] + ": " + cells["measure"].map(MEASURES)
     grouped = cells.groupby(["facet", "task", "size", "layer", "head", "measure"], sort=False)
     data = grouped.agg(y=("value", "mean"), n=("id", "nunique"), examples=("examples", "sum")).reset_index()
@@ -133,7 +134,7 @@ def _colour(data: pd.DataFrame, signed: bool, marks: Marks) -> alt.Color:
     similar = len(data) and (data["measure"] == "similarity").all()
     # The paper's darkness: more change, or more attention.
     scale = alt.Scale(scheme="viridis", reverse=not similar)
-    return alt.Color("y:Q", scale=scale, legend=alt.Legend(title=figure_title(data), orient="top", format=".2f"))
+    return alt.Color("y:Q", scale=scale, legend=alt.Legend(title=figure_title(data), orient="top"))
 
 
 def figure_title(data: pd.DataFrame) -> str:

@@ -101,7 +101,7 @@ def means(places: pd.DataFrame, interval: str, role: str) -> pd.DataFrame:
     for column in ("task", "size"):
         said[column] = behind[column].agg(lambda values: values.iloc[0] if values.nunique() == 1 else None).to_numpy()
     table = table.merge(said, on=KEYS)
-    table = _as_first_seen(table, done)
+    table = as_first_seen(table, done)
     return table.assign(role=role)[["role", *KEYS, "y", "low", "high", "n", "sd", "trials", "task", "size"]]
 
 
@@ -219,7 +219,7 @@ def _listed(group: pd.DataFrame) -> str:
     return "\n".join([*lines, f"and {len(group) - LISTED} more"] if len(group) > LISTED else lines)
 
 
-def _as_first_seen(table: pd.DataFrame, places: pd.DataFrame) -> pd.DataFrame:
+def as_first_seen(table: pd.DataFrame, places: pd.DataFrame) -> pd.DataFrame:
     """In the order of the sweep's places; numbers in their own order."""
     for key in reversed(KEYS):
         seen = list(dict.fromkeys(places[key].tolist()))
