@@ -16,7 +16,7 @@ from bertxfer.identity import Trial
 
 # Batches have fixed shapes, because the shape of a batch decides the last bits of its states: so a text's states are
 # the same whichever other texts were asked for with it (tests/test_probing.py measures it).
-BATCH, LENGTHS = 16, 8
+BATCH, LENGTHS = 32, 8
 PART = 16384  # texts in one file: 650 MB of BERT-base
 
 Keys = list[bytes]

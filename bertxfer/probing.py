@@ -184,7 +184,8 @@ def fit(stack: Stack, states: Tensor, tables: Sequence[Table], science: Science,
     stopping = Stopping(stack, states, tables, kind, how.patience) if how.patience is not None else None
     steps, losses = 0, []
     for epoch in range(how.epochs):
-        order = torch.tensor([epoch_order(rows.shape[1], table.order_seed, epoch) for table in tables]).to(device)
+        orders = {seed: epoch_order(rows.shape[1], seed, epoch) for seed in {table.order_seed for table in tables}}
+        order = torch.tensor([orders[table.order_seed] for table in tables]).to(device)
         seen = torch.zeros(len(tables), device=device)
         for chosen in order.split(how.batch_size, dim=1):
             factor = training.lr_factor(steps, how.epochs * per_epoch, how)
