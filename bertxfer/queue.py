@@ -49,6 +49,7 @@ class Situation:
     state: str
     next_number: int = 1
     latest: Attempt | None = None
+    crashes: int = 0  # in this launch
 
 
 class Claim:
@@ -97,7 +98,7 @@ class Queue:
         crashes = sum(attempt.outcome == "crashed" or attempt.lost(self.rules) for attempt in mine)
         if crashes >= self.rules.max_crashes or _stuck(mine):
             return Situation("failed", number, latest)
-        return Situation("waiting", number, latest)
+        return Situation("waiting", number, latest, crashes)
 
     def claim(self, trial_id: str, outputs: Sequence[str] = ()) -> Claim | None:
         """The trial's next attempt, if it waits for one and nobody else was faster."""

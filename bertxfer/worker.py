@@ -7,6 +7,7 @@ process down: the process that drains the sweep is its child, and is started aga
 import contextlib
 import ctypes
 import json
+import math
 import os
 import signal
 import subprocess
@@ -92,11 +93,12 @@ def drain(
     ran, pending = 0, list(trials)
     # Encoders that other trials will begin with.
     wanted = {p.id for t in trials if t.science.chain and _state(queue, t) != "done" for p in chains.prefixes(t)}
-    while pending and not stop() and ran != limit:
+    most = math.inf if limit is None else limit
+    while pending and not stop() and ran < most:
         left: list[Trial] = []
         tried = ran
         for trial in pending:
-            if stop() or ran == limit:
+            if stop() or ran >= most:
                 break
             if _state(queue, trial) == "waiting":
                 import bertxfer.trial  # noqa: F401  torch takes seconds to import, in which no trial should be held
@@ -127,6 +129,7 @@ def _take(
             claim.end("failed")
             say(f"failed  {trial.id}: {reason}")
         return []
+    crashed_before = queue.situation(needed.id, needed.outputs).crashes > 0
     claim = queue.claim(needed.id, needed.outputs)
     if claim is None:
         return []
@@ -134,11 +137,14 @@ def _take(
         needed = replace(needed, outputs=tuple(sorted({*needed.outputs, "encoder"})))
     taken = [(needed, claim)]
     company = needed.science.company()
-    if company is not None and claim.number == 1:  # one that took its process down before does so alone
-        mates = [other for other in pending if other.id != needed.id and other.science.company() == company]
-        for mate in mates[: MOST_TOGETHER - 1]:
-            if (claim := queue.claim(mate.id)) is not None:
-                taken.append((mate, claim))
+    if company is not None and not crashed_before:  # one that took its process down may do so again, but alone
+        mates = (other for other in pending if other.id != needed.id and other.science.company() == company)
+        for mate in mates:
+            if len(taken) == MOST_TOGETHER:
+                break
+            own = None if queue.situation(mate.id).crashes else queue.claim(mate.id)
+            if own is not None:
+                taken.append((mate, own))
     return taken
 
 
