@@ -187,16 +187,16 @@ def experiments(words: Sequence[str]) -> int:
     from rich.console import Console
     from rich.table import Table
 
-    from bertxfer import command
     from bertxfer.experiments import presets
-    from bertxfer.store import Store
 
-    parser = _parser("experiments", "Lists the presets: how many trials each asks for, and how many of them are done.")
-    parser.add_argument("words", nargs="*", metavar="key=value", help="as for a run: model=mini scale=tiny")
-    told = parser.parse_args(words)
-    table = Table("experiment", "trials", "done", "what")
-    for preset in presets(command.in_order(told.words), Store(told.output_dir)):
-        counts = ("?", "?") if preset.problem else (str(preset.trials), str(preset.done))
+    parser = _parser("experiments", "Lists the presets: their trials, how many are done, and what the rest costs.")
+    _hydra_words(parser)
+    parser.set_defaults(output_dir=None)
+    told = parser.parse_intermixed_args(words)
+    composer, overrides = _composer(told)
+    table = Table("experiment", "trials", "done", "cost of the rest, one worker", "what")
+    for preset in presets(overrides, composer, told.output_dir):
+        counts = ("?", "?", "?") if preset.problem else (str(preset.trials), str(preset.done), preset.cost)
         table.add_row(preset.name, *counts, preset.problem or preset.description)
     Console().print(table)
     return 0

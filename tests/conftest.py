@@ -4,17 +4,15 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
 import pytest
 from hydra import compose, initialize_config_dir
-from hydra.core.config_loader import ConfigLoader
-from hydra.core.global_hydra import GlobalHydra
-from omegaconf import DictConfig
 
 from bertxfer import config
+from bertxfer.composer import Composer
 from bertxfer.config import PACKAGE, Config
 from bertxfer.sweep import config_with, task_finder
 
@@ -115,29 +113,7 @@ def tiny_words(tiny_model: Path, *words: str) -> Sequence[str]:
     return [f"model.name={tiny_model}", "data.n=24", "training.epochs=2", "runtime.device=cpu", *words]
 
 
-class Composed:
+@pytest.fixture(scope="session")
+def composer() -> Composer:
     """Composes as a run does, for tests that want the trials of a multirun and run none."""
-
-    def __init__(self) -> None:
-        config.register()
-        self.context = initialize_config_dir(str(config.conf_dir()), version_base="1.3")
-        self.groups: dict[str, bool] = {}  # asking Hydra takes 20 ms each time
-
-    @property
-    def loader(self) -> ConfigLoader:
-        return GlobalHydra.instance().config_loader()
-
-    def compose(self, overrides: Sequence[str]) -> DictConfig:
-        return compose("config", overrides=list(overrides))
-
-    def is_group(self, name: str) -> bool:
-        if name not in self.groups:
-            self.groups[name] = bool(self.loader.get_group_options(name))
-        return self.groups[name]
-
-
-@pytest.fixture(scope="module")
-def composer() -> Iterator[Composed]:
-    made = Composed()
-    with made.context:
-        yield made
+    return Composer(config.conf_dir())

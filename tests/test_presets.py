@@ -7,13 +7,13 @@ import pytest
 from omegaconf import OmegaConf
 
 from bertxfer import launchers
+from bertxfer.composer import Composer
 from bertxfer.config import conf_dir
 from bertxfer.launchers.base import Inline
 from bertxfer.report import tables
 from bertxfer.report.frame import completeness, frame
 from bertxfer.store import Store
 from bertxfer.sweep import Sweep, notes_of, sweep_of
-from tests.conftest import Composed
 from tests.officialdata import write_official
 
 PRESETS = sorted(
@@ -64,7 +64,7 @@ def _no_data(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @cache
-def ids(preset: str, composer: Composed) -> frozenset[str]:
+def ids(preset: str, composer: Composer) -> frozenset[str]:
     return frozenset(trial.id for trial in sweep_of([f"experiment={preset}"], composer).trials)
 
 
@@ -73,7 +73,7 @@ def test_every_preset_has_its_number_of_trials_written_here() -> None:
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-def test_a_preset_asks_for_the_papers_trials(preset: str, composer: Composed) -> None:
+def test_a_preset_asks_for_the_papers_trials(preset: str, composer: Composer) -> None:
     assert len(ids(preset, composer)) == TRIALS[preset]
     cfg = composer.compose([f"experiment={preset}"])
     assert cfg.description and cfg.figure
@@ -97,27 +97,27 @@ def test_a_preset_asks_for_the_papers_trials(preset: str, composer: Composed) ->
         ("cs224n2020/fig10", "cs224n2020/fig6"),
     ],
 )
-def test_what_only_redraws_runs_nothing_of_its_own(preset: str, of: str, composer: Composed) -> None:
+def test_what_only_redraws_runs_nothing_of_its_own(preset: str, of: str, composer: Composer) -> None:
     assert ids(preset, composer) <= ids(of, composer)
 
 
-def test_figures_that_share_trials_share_their_ids(composer: Composed) -> None:
+def test_figures_that_share_trials_share_their_ids(composer: Composer) -> None:
     incremental = ids("tamkin2020/fig2", composer)
     for preset in ("tamkin2020/fig7", "tamkin2020/fig8"):
         assert len(ids(preset, composer) & incremental) == 3 * 13 * 3  # n=5000
     assert len(ids("tamkin2020/fig3", composer) & ids("tamkin2020/fig4", composer)) == 3 * 2 * 10
 
 
-def fig3(composer: Composed, *words: str) -> Sweep:
+def fig3(composer: Composer, *words: str) -> Sweep:
     return sweep_of(["experiment=tamkin2020/fig3", *words], composer)
 
 
-def test_a_preset_fits_a_model_of_six_layers(composer: Composed) -> None:
+def test_a_preset_fits_a_model_of_six_layers(composer: Composer) -> None:
     blocks = {point.axes.get("block") for point in fig3(composer, "model=distilbert", "seed=0").points}
     assert blocks == {None, 1, 2, 3, 4}
 
 
-def test_the_mini_model_has_stand_ins_and_what_is_typed_wins(composer: Composed) -> None:
+def test_the_mini_model_has_stand_ins_and_what_is_typed_wins(composer: Composer) -> None:
     words = ["experiment=tamkin2020/fig3", "model=mini", "seed=0"]
     assert {point.axes["task"] for point in sweep_of(words, composer).points} == {"mini_sst2", "mini_qnli", "mini_cola"}
     (note,) = notes_of(words, composer)
@@ -127,7 +127,7 @@ def test_the_mini_model_has_stand_ins_and_what_is_typed_wins(composer: Composed)
     assert notes_of(["experiment=tamkin2020/fig3", "seed=0"], composer) == []
 
 
-def test_two_models_at_once_have_each_their_own_layers(composer: Composed) -> None:
+def test_two_models_at_once_have_each_their_own_layers(composer: Composer) -> None:
     found = fig3(composer, "model=mini,distilbert", "seed=0", "scale=tiny").points
     by_model = {
         model: {p.axes.get("block") for p in found if p.axes["model"] == model} for model in ("mini", "distilbert")
@@ -149,7 +149,7 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("preset", PRESETS)
 def test_a_preset_runs_whole_at_a_tiny_scale(
-    preset: str, composer: Composed, official: Path, out: Path, tiny_model: Path, tmp_path: Path
+    preset: str, composer: Composer, official: Path, out: Path, tiny_model: Path, tmp_path: Path
 ) -> None:
     words = [f"experiment={preset}", "model=mini", f"model.name={tiny_model}", "scale=tiny", f"data.root={official}"]
     if preset == "mini":
@@ -164,6 +164,6 @@ def test_a_preset_runs_whole_at_a_tiny_scale(
     assert all(len(one.cells) for one in made)
 
 
-def figures(composer: Composed, words: list[str]) -> list[dict[str, object]]:
+def figures(composer: Composer, words: list[str]) -> list[dict[str, object]]:
     figure = OmegaConf.to_container(composer.compose(words).figure)
     return figure if isinstance(figure, list) else [figure]  # type: ignore[list-item,return-value]

@@ -1,11 +1,13 @@
 """Verbs about all experiments and all results."""
 
+import shutil
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from bertxfer import experiments
+from bertxfer.composer import Composer
 from bertxfer.config import conf_dir
 from bertxfer.store import Store
 from tests.conftest import Run, only_line
@@ -63,18 +65,32 @@ def test_export_says_what_it_leaves_out_and_refuses_other_names(store: Store, be
     assert "there is no trial" in only_line(bertxfer("export", "a.csv", "--output-dir", "empty").stderr)
 
 
-def test_experiments_lists_what_is_asked_for_and_done(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bertxfer: Run
-) -> None:
-    """Over two small presets: listing all takes as long as composing some thousand trials."""
+def test_experiments_lists_what_is_asked_for_done_and_left(store: Store, bertxfer: Run, tmp_path: Path) -> None:
+    """In a copy of conf/ with three presets: all of them ask for some thousand trials."""
     assert len(experiments.names(conf_dir())) >= 30 and experiments.names(conf_dir())[0] == "mini"
-    monkeypatch.setattr(experiments, "names", lambda conf: ["mini", "singh2020/fig5b", "kovaleva2019/fig5"])
-    finish(point("experiment=singh2020/fig5b", "task=cola", "data.fraction=1.0"), Store(tmp_path / "out"), 0.5)
-    found = {preset.name: preset for preset in experiments.presets([], Store(tmp_path / "out"))}
+    assert [name for name in experiments.names(conf_dir()) if "cs224n" in name][-3:-1] == [
+        "cs224n2020/fig9",
+        "cs224n2020/fig10",
+    ]
+    conf = tmp_path / "conf"
+    shutil.copytree(conf_dir(), conf)
+    kept = {"mini", "singh2020/fig5b", "kovaleva2019/fig5"}
+    for name in set(experiments.names(conf)) - kept:
+        (conf / "experiment" / f"{name}.yaml").unlink()
+    finish(point("experiment=mini", "task=mini_qnli", "scheme=scratch"), store, 0.5)
+    found = {preset.name: preset for preset in experiments.presets([], Composer(conf), store.root)}
     assert {name: (preset.trials, preset.done) for name, preset in found.items()} == {
-        "mini": (15, 0),
-        "singh2020/fig5b": (1, 1),
+        "mini": (15, 1),
+        "singh2020/fig5b": (1, 0),
         "kovaleva2019/fig5": (7, 0),
     }
-    nowhere = list(experiments.presets([f"data.root={tmp_path}"], Store(tmp_path / "out")))
+    assert found["kovaleva2019/fig5"].cost == "not known for 7"
+    assert "not known" not in found["mini"].cost and found["mini"].cost  # a trial of that model has its timings
+    nowhere = list(experiments.presets([f"data.root={tmp_path}"], Composer(conf), store.root))
     assert "which is not there" in str(nowhere[1].problem)
+
+
+def test_experiments_are_listed_on_the_command_line(bertxfer: Run) -> None:
+    ran = bertxfer("experiments", "model=mini", "scale=tiny", "data.root=null")
+    assert ran.returncode == 0, ran.stderr
+    assert next(line for line in ran.stdout.splitlines() if "tamkin2020/fig2" in line).split()[3] == "48"

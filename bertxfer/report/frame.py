@@ -13,6 +13,7 @@ from typing import Any
 import pandas as pd
 
 from bertxfer import chains
+from bertxfer.costs import seconds_of
 from bertxfer.errors import BertxferError
 from bertxfer.identity import Trial
 from bertxfer.store import Result, Store
@@ -197,7 +198,7 @@ def _with_result(result: Result) -> dict[str, Any]:
         "undefined": result["score"] is None,
         **{f"metrics.{name}": _number(value) for name, value in result["metrics"].items()},
         **{key: result.get(key) for key in _COUNTS},
-        "seconds": math.fsum(result["timings"].values()),
+        "seconds": seconds_of(result["timings"]),
         "device": result["environment"].get("device"),
     }
 

@@ -24,11 +24,14 @@ def finish(place: Point, store: Store, score: float | None, **more: Any) -> None
         "id": place.trial.id,
         "score": score,
         "metrics": {place.trial.science.task.headline: score},
+        "model": place.trial.science.model.name,
+        "task": place.trial.science.task.name,
+        "resumed_at_step": None,
         "n_train": 16,
         "n_dev": 8,
         "steps": 2,
         "epochs": 1,
-        "timings": {"load": 0.5, "train": 1.0},
+        "timings": {"load": 0.5, "train": 1.0, "evaluate": 0.25},
         "environment": {"device": "cpu"},
     }
     store.begin(place.trial)
