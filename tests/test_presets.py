@@ -1,7 +1,8 @@
-"""Every preset asks for what its paper reports, and runs whole at a tiny scale with its tables made."""
+"""Every preset asks for what its paper reports, and runs whole at a tiny scale: figures, tables and report."""
 
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from omegaconf import OmegaConf
@@ -10,7 +11,7 @@ from bertxfer import launchers
 from bertxfer.composer import Composer
 from bertxfer.config import conf_dir
 from bertxfer.launchers.base import Inline
-from bertxfer.report import tables
+from bertxfer.report import page, subject
 from bertxfer.report.frame import completeness, frame
 from bertxfer.store import Store
 from bertxfer.sweep import Sweep, notes_of, sweep_of
@@ -149,21 +150,30 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("preset", PRESETS)
 def test_a_preset_runs_whole_at_a_tiny_scale(
-    preset: str, composer: Composer, official: Path, out: Path, tiny_model: Path, tmp_path: Path
+    preset: str, composer: Composer, official: Path, out: Path, low_model: Path
 ) -> None:
-    words = [f"experiment={preset}", "model=mini", f"model.name={tiny_model}", "scale=tiny", f"data.root={official}"]
+    words = [f"experiment={preset}", "model=mini", f"model.name={low_model}", "scale=tiny", f"data.root={official}"]
     if preset == "mini":
         words += ["data.n=16", "data.dev_n=16", "training.epochs=1"]
     sweep = sweep_of([*words, f"runtime.output_dir={out}", "runtime.device=cpu"], composer)
     results = launchers.run_sweep(sweep, Inline())
     assert all(result is not None and result["n_dev"] <= 32 and result["n_train"] <= 32 for result in results)
-    table = frame(sweep.points, Store(out))
-    assert completeness(table).done == len(sweep.trials)
-    made = [one for figure in figures(composer, words) for one in tables.make(table, figure, Store(out))]
-    assert {path.suffix for path in tables.write(made, tmp_path)} <= {".md", ".tex", ".csv"}
-    assert all(len(one.cells) for one in made)
+    assert completeness(frame(sweep.points, Store(out))).done == len(sweep.trials)
+    index = page.write(subject.of_words([*words, f"runtime.output_dir={out}"]))
+    blocks = figures(composer, words)
+    drawn = [block for block in blocks if block.get("kind") != "table"]
+    for suffix in ("svg", "png", "pdf", "csv"):
+        files = list((index.parent / "figures").glob(f"*.{suffix}"))
+        assert len(files) == len(drawn)
+        assert all(path.stat().st_size > 100 for path in files)
+    wanted = [name for block in blocks for name in block.get("tables") or []]
+    for suffix in ("md", "tex", "csv"):
+        assert len(list((index.parent / "tables").glob(f"*.{suffix}"))) >= len(wanted)
+    text = index.read_text()
+    assert f"{len(sweep.trials)} of {len(sweep.trials)} trials done" in text
+    assert 'src="http' not in text
 
 
-def figures(composer: Composer, words: list[str]) -> list[dict[str, object]]:
+def figures(composer: Composer, words: list[str]) -> list[dict[str, Any]]:
     figure = OmegaConf.to_container(composer.compose(words).figure)
     return figure if isinstance(figure, list) else [figure]  # type: ignore[list-item,return-value]
