@@ -37,7 +37,7 @@ chromium:
 	  echo "the tests need Chromium: apt-get install chromium, or set CHROMIUM to the path of one"; exit 1; }
 
 test: setup chromium  ## all tests but those that need a cluster
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --ignore=tests/slurm
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal --ignore=tests/slurm
 
 test-slurm: setup  ## sweeps on a real SLURM, brought up on this machine (Debian packages are installed if missing)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/slurm

@@ -22,7 +22,7 @@ from bertxfer.launchers.base import Submitted
 from bertxfer.queue import Queue
 from bertxfer.store import Store
 from bertxfer.summary import MINI_NOTE
-from bertxfer.sweep import config_with, places_of, task_finder
+from bertxfer.sweep import config_with, notes_of, places_of, task_finder
 
 STATES = ("done", "running", "failed", "missing")
 
@@ -59,7 +59,7 @@ def plan(words: Sequence[str], multirun: bool, composer: Composer, inputs: Input
         store,
         _workers(words, multirun, composer, len(left)),
         _cost(left, store),
-        shared(trials),
+        [*shared(trials), *(notes_of(words, composer) if multirun else [])],
         list(inputs.absent),
     )
 

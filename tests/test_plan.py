@@ -61,7 +61,7 @@ def test_refused_as_a_run_is(bertxfer: Run, words: str, key: str) -> None:
 
 def test_stand_ins_plan_what_is_elsewhere_without_torch(bertxfer: Run, tmp_path: Path) -> None:
     (tmp_path / "own" / "experiment").mkdir(parents=True)
-    grids = "# @package _global_\ngrids:\n  - {task: [rte, sst2], data.n: 8, seed: [0, 1]}\n"
+    grids = "# @package _global_\ngrids:\n  - {task: [rte, mrpc], data.n: 8, seed: [0, 1]}\n"
     (tmp_path / "own" / "experiment" / "mine.yaml").write_text(grids)
     words = ["-m", "experiment=mine", "--config-dir", "own", "data.root=nowhere", "--stand-ins"]
     ended = bertxfer("plan", *words, env={"PYTHONPROFILEIMPORTTIME": "1"})
@@ -69,7 +69,7 @@ def test_stand_ins_plan_what_is_elsewhere_without_torch(bertxfer: Run, tmp_path:
     assert ended.returncode == 0, said
     assert "4 distinct trials" in ended.stdout
     assert "shared: tokenized data, 2 sets for 4 trials" in ended.stdout
-    assert "not on this machine: data of task rte, data of task sst2" in ended.stdout
+    assert "not on this machine: data of task rte, data of task mrpc" in ended.stdout
     assert imports.isdisjoint({"torch", "transformers", "datasets"})
 
 

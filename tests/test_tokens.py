@@ -111,13 +111,13 @@ def test_a_trial_says_which_rows_it_saw(tiny_model: Path, tmp_path: Path) -> Non
     from bertxfer import data
     from bertxfer.identity import trial_of
     from bertxfer.tasks import source_of
-    from bertxfer.trial import _data_digest
+    from bertxfer.trial import data_digest
     from tests.conftest import composed, tiny_words
 
     def digest(*words: str) -> str:
         trial = trial_of(composed(*tiny_words(tiny_model, *words)))
         source = source_of(trial.science.task, trial.data_at)
-        return _data_digest(*data.load(trial.science, source, encoders.tokenizer(trial.model_at, ""), tmp_path))
+        return data_digest(*data.load(trial.science, source, encoders.tokenizer(trial.model_at, ""), tmp_path))
 
     assert digest("seed=1") == digest("seed=1", "scheme=scratch", "optimizer.lr=1")
     assert digest("seed=1") != digest("seed=2")

@@ -46,7 +46,8 @@ def test_export_writes_one_flat_row_a_trial(name: str, store: Store, bertxfer: R
 
 
 def test_duckdb_opens_the_export(store: Store, bertxfer: Run, tmp_path: Path) -> None:
-    duckdb = pytest.importorskip("duckdb")
+    import duckdb
+
     bertxfer("export", "results.parquet")
     query = f"""select "model.name", avg(score) from '{tmp_path}/results.parquet' where state = 'done' group by 1"""
     assert duckdb.sql(query).fetchall() == [("mini", 0.75)]
