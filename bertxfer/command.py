@@ -3,6 +3,7 @@
 import difflib
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 from yaml import MarkedYAMLError
 
@@ -26,6 +27,12 @@ _INFO = ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath")
 
 def in_order(words: Sequence[str]) -> list[str]:
     """Flags first, then overrides: argparse takes no overrides after a flag that stands between them."""
+    flags, overrides = apart(words)
+    return [*flags, *overrides]
+
+
+def apart(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Flags with their values, and overrides."""
     flags: list[str] = []
     overrides: list[str] = []
     rest = list(words)
@@ -37,7 +44,12 @@ def in_order(words: Sequence[str]) -> list[str]:
         flags.append(word)
         if (word in _VALUED and rest) or (word in ("--info", "-i") and rest and rest[0] in _INFO):
             flags.append(rest.pop(0))
-    return [*flags, *overrides]
+    return flags, overrides
+
+
+def config_dirs(flags: Sequence[str]) -> list[str]:
+    """The folders of configs among the flags of a command."""
+    return [folder for flag, folder in pairwise(flags) if flag in ("--config-dir", "-cd")]
 
 
 def _unquoted_range(word: str) -> str:

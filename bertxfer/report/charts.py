@@ -22,6 +22,8 @@ GREY = "#7a7a7a"
 SHAPES = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down"]
 DASHES = [[6, 4], [2, 3], [8, 3, 2, 3], [1, 2]]
 WIDTH, HEIGHT, COLUMNS = 230, 190, 3
+# Vega rounds by the distance between ticks: where all scores are 0.473 there is one tick, and it said 0.
+NUMBER = ".5~g"
 INTERVALS = {
     "t95": "Bars are 95% t-intervals.",
     "sd2": "Bars are ±2 standard deviations.",
@@ -91,7 +93,8 @@ def treatments(figure: Figure, marks: Marks) -> Chart:
     """One row a treatment: every trial, the mean and its interval."""
     style = _Style(figure, marks)
     y = alt.Y("x:N", sort=order_of(marks.data["x"].tolist()), title=None, axis=alt.Axis(labelLimit=220, grid=True))
-    told: dict[str, Any] = {"scale": alt.Scale(zero=False), "title": figure.y_label or "dev score"}
+    axis = alt.Axis(format=NUMBER)
+    told: dict[str, Any] = {"scale": alt.Scale(zero=False), "axis": axis, "title": figure.y_label or "dev score"}
     x = alt.X("y:Q", **told)
     offset = style.offset("yOffset")
     mean = _role("mean")
@@ -193,7 +196,9 @@ def _sorted(values: list[Any]) -> list[Any]:
 
 def _y(figure: Figure, field: str = "y") -> alt.Y:
     """The vertical axis. Ends of intervals have it too: an axis is called by all that is drawn on it."""
-    axis = alt.Axis(labelFlush=True)  # a number that stood out above its panel would move the panel's heading
+    axis = alt.Axis(
+        labelFlush=True, format=NUMBER
+    )  # a number that stood out above its panel would move the panel's heading
     return alt.Y(f"{field}:Q", scale=alt.Scale(zero=False), axis=axis, title=figure.y_label or "dev score")
 
 

@@ -60,8 +60,9 @@ def of_sweep(root: Path, name: str | None) -> Subject:
     launched = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["command"]
     where = folder.parent.parent
     commands = [_command(*launched), _command("report", "--output-dir", str(where), frozen.name)]
-    ours, hydras = _apart([word for word in launched if not word.startswith("-")])
-    composer = Composer(conf_dir(), hydras)
+    flags, overrides = command.apart(launched)
+    ours, hydras = _apart(overrides)
+    composer = Composer(conf_dir(), hydras, command.config_dirs(flags))
     return _subject(frozen.name, ours, frozen.points, frozen.store, commands, composer)
 
 

@@ -286,3 +286,33 @@ def _symbols(drawn: Drawing) -> list[dict[str, float]]:
     walk(vl_convert.vegalite_to_scenegraph(drawn.spec)["scenegraph"])
     assert found and not any(math.isnan(one["x"]) for one in found)
     return sorted(found, key=lambda one: one["x"])
+
+
+def test_an_axis_on_which_all_scores_are_equal_says_which_score(tmp_path: Path) -> None:
+    import vl_convert
+
+    from bertxfer.report import charts
+    from bertxfer.report.figures import Figure
+    from bertxfer.report.marks import Marks
+
+    data = pd.DataFrame(
+        [
+            {
+                "role": "mean",
+                "series": "",
+                "facet": "RTE",
+                "x": x,
+                "y": 0.473,
+                "low": None,
+                "high": None,
+                "n": 1,
+                "trials": "a",
+            }
+            for x in "ab"
+        ]
+    )
+    for chart in (charts.treatments, charts.curves):
+        drawn = chart(Figure(kind="treatments"), Marks(data, []))
+        svg = vl_convert.vegalite_to_svg(drawn.to_json())
+        assert ">0.473<" in svg
+        assert ">0<" not in svg
