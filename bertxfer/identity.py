@@ -180,7 +180,10 @@ def trial_of(config: Config, inputs: Inputs | None = None) -> Trial:
     model = inputs.model(config.model)
     treatment = treatment_of(config, model.layers, model.heads)
     last, data_at = _stage_science(config, model, inputs)
-    before = [_stage_science(stage.config(config), model, inputs) for stage in config.intermediate or []]
+    stages = [stage.config(config) for stage in config.intermediate or []]
+    for stage in stages:
+        check(stage)
+    before = [_stage_science(stage, model, inputs) for stage in stages]
     chain = None
     if before:
         treated = None if treatment == Treatment() or config.intermediate_mode == "interleave" else config.treat_before
@@ -222,7 +225,6 @@ def identify(plain: dict[str, Any]) -> str:
 
 def _stage_science(config: Config, model: Pretrained, inputs: Inputs) -> tuple[StageScience, str | None]:
     """The fine-tuning that a config means, and where its rows lie."""
-    check(config)
     task = config.task
     origin = inputs.rows(task, config.data)
     science = TaskScience(

@@ -7,7 +7,7 @@ read it, so a change of what is printed raises FORMAT.
 import dataclasses
 import json
 import sys
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -131,11 +131,19 @@ class _Shared:
         if value is None or isinstance(value, (str, int, float)):
             return value
         # By value where it has a hash; else by number, and the object is kept, so that no other gets its number.
-        known = value if isinstance(value, Hashable) and dataclasses.is_dataclass(value) else id(value)
+        known = value if dataclasses.is_dataclass(value) and _has_hash(value) else id(value)
         if known not in self._seen:
             text = json.dumps(value, default=vars, sort_keys=True)
             self._seen[known] = (value, self._plain.setdefault(text, json.loads(text)))
         return self._seen[known][1]
+
+
+def _has_hash(value: Any) -> bool:
+    try:
+        hash(value)
+    except TypeError:  # its own parts may have none, as those of a chain
+        return False
+    return True
 
 
 def dump(found: Listing) -> str:

@@ -176,7 +176,7 @@ def diff(words: Sequence[str]) -> int:
     parser.add_argument("experiments", nargs="*", help="only these, as tamkin2020/fig2 (all)")
     parser.add_argument("--format", choices=("text", "markdown", "json"), default="text")
     parser.add_argument("--exit-code", action="store_true", help="end with 1 if trials change, with 2 if any is broken")
-    told = parser.parse_args(words)
+    told = parser.parse_intermixed_args(words)
     found = review(told.revision, told.experiments, Store(told.output_dir.absolute()))
     render = {"text": rendering.text, "markdown": rendering.markdown, "json": rendering.as_json}[told.format]
     print(render(found))
