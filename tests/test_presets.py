@@ -172,7 +172,7 @@ def test_a_preset_runs_whole_at_a_tiny_scale(
         assert all(path.stat().st_size > 100 for path in files)
     wanted = [name for block in blocks for name in block.get("tables") or []]
     for suffix in ("md", "tex", "csv"):
-        assert len(list((index.parent / "tables").glob(f"*.{suffix}"))) >= len(wanted)
+        assert len(list((index.parent / "tables").rglob(f"*.{suffix}"))) >= len(wanted)
     text = index.read_text()
     assert f"{len(sweep.trials)} of {len(sweep.trials)} trials done" in text
     assert 'src="http' not in text

@@ -66,8 +66,11 @@ def test_export_says_what_it_leaves_out_and_refuses_other_names(store: Store, be
     assert "there is no trial" in only_line(bertxfer("export", "a.csv", "--output-dir", "empty").stderr)
 
 
-def test_experiments_lists_what_is_asked_for_done_and_left(store: Store, bertxfer: Run, tmp_path: Path) -> None:
+def test_experiments_lists_what_is_asked_for_done_and_left(
+    store: Store, bertxfer: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """In a copy of conf/ with three presets: all of them ask for some thousand trials."""
+    monkeypatch.delenv("BERTXFER_DATA", raising=False)
     assert len(experiments.names(conf_dir())) >= 30 and experiments.names(conf_dir())[0] == "mini"
     assert [name for name in experiments.names(conf_dir()) if "cs224n" in name][-3:-1] == [
         "cs224n2020/fig9",
