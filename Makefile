@@ -8,10 +8,10 @@ OUTPUT ?= multirun_outputs
 BIN = $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run chromium test test-slurm bench lint check mini clean
+.PHONY: help setup run chromium test test-presets test-slurm bench lint check mini clean
 
 help:  ## this list
-	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 setup: $(VENV)/.ready  ## the virtual environment with everything in it
 
@@ -36,8 +36,11 @@ chromium:
 	    && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium >/dev/null; } || { \
 	  echo "the tests need Chromium: apt-get install chromium, or set CHROMIUM to the path of one"; exit 1; }
 
-test: setup chromium  ## all tests but those that need a cluster
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal --ignore=tests/slurm
+test: setup chromium  ## all tests but those of the presets and those that need a cluster
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal --ignore=tests/slurm --ignore=tests/presets
+
+test-presets: setup  ## every preset of the papers, run whole at a tiny scale with its figures, tables and report
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests/presets
 
 test-slurm: setup  ## sweeps on a real SLURM, brought up on this machine (Debian packages are installed if missing)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/slurm
@@ -51,7 +54,7 @@ lint: setup  ## ruff and mypy
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-check: test test-slurm lint  ## what CI runs
+check: test test-presets test-slurm lint  ## what CI runs
 
 mini: setup  ## the mini model made again from nothing, in at most an hour
 	$(BIN)/python -m bertxfer.mini.pretrain --out bertxfer/mini/model
