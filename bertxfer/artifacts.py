@@ -3,11 +3,10 @@
 import contextlib
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
-from filelock import FileLock
-
-from bertxfer.files import digest, write_whole
+from bertxfer.files import alone, digest, write_whole
 
 
 class Artifacts:
@@ -15,9 +14,8 @@ class Artifacts:
 
     def __init__(self, root: Path, max_gb: float | None) -> None:
         self.root, self.max_gb = root, max_gb
-        self._trusted: set[tuple[str, int, int]] = (
-            set()
-        )  # files that this process has read whole, and when they changed
+        # Files that this process has read whole: their names, sizes and times of change.
+        self._trusted: set[tuple[str, int, int]] = set()
 
     def has(self, kind: str, name: str) -> bool:
         """Whether it is there, without looking into it."""
@@ -47,15 +45,11 @@ class Artifacts:
         self._evict(path)
         return path
 
-    @contextlib.contextmanager
-    def alone(self, kind: str, name: str) -> Iterator[None]:
-        """Holds the artifact's lock. Where the file system has none, work may be done twice, which harms nothing."""
+    def alone(self, kind: str, name: str) -> AbstractContextManager[None]:
+        """Held by whoever makes the artifact, so that the others wait for it."""
         folder = self.root / kind / name
         folder.mkdir(parents=True, exist_ok=True)
-        with contextlib.ExitStack() as held:
-            with contextlib.suppress(NotImplementedError):
-                held.enter_context(FileLock(folder / "lock"))
-            yield
+        return alone(folder / "lock")
 
     def _files(self, kind: str, name: str) -> Iterator[Path]:
         return (self.root / kind / name).glob("[!.]*.safetensors")

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bertxfer import costs
+from bertxfer import costs, listing
 from bertxfer.composer import Composer
 from bertxfer.costs import Bill
 from bertxfer.errors import BertxferError
@@ -29,9 +29,10 @@ class Preset:
 
 def names(conf: Path) -> list[str]:
     """Every preset, papers after the embedded one, fig10 after fig9."""
-    folder = conf / "experiment"
-    found = [path.relative_to(folder).with_suffix("").as_posix() for path in folder.rglob("*.yaml")]
-    return sorted(found, key=lambda name: ("/" in name, [(word, int(n or 0)) for word, n in _PARTS.findall(name)]))
+    return sorted(
+        listing.experiments(conf),
+        key=lambda name: ("/" in name, [(word, int(n or 0)) for word, n in _PARTS.findall(name)]),
+    )
 
 
 def presets(words: Sequence[str], composer: Composer, output_dir: Path | None) -> Iterator[Preset]:

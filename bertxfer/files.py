@@ -5,10 +5,12 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
+
+from filelock import FileLock
 
 
 def write_whole(path: Path, write: Callable[[Path], object], name: Callable[[Path], str] | None = None) -> Path:
@@ -62,6 +64,15 @@ def _version(stamps: tuple[tuple[str, str, int, int], ...]) -> str:
     for name, path, _, _ in stamps:
         whole.update(f"{name} {digest(Path(path))}\n".encode())
     return whole.hexdigest()[:16]
+
+
+@contextlib.contextmanager
+def alone(lock: Path) -> Iterator[None]:
+    """Holds the lock. Where the file system has none, two workers may do the same work, which harms nothing."""
+    with contextlib.ExitStack() as held:
+        with contextlib.suppress(NotImplementedError):
+            held.enter_context(FileLock(lock))
+        yield
 
 
 def _sync(path: Path) -> None:

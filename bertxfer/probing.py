@@ -12,13 +12,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from bertxfer import chains, devices, environment, evaluation, features, heads, seeds, starts, training
+from bertxfer import devices, environment, evaluation, features, heads, seeds, starts, training
 from bertxfer.config import Runtime
 from bertxfer.data import Dataset, epoch_order
 from bertxfer.errors import Interrupted, TrialError
 from bertxfer.identity import Science, Trial
-from bertxfer.store import Result, Store, number
-from bertxfer.trial import Timings, data_digest, load_data, weights_digest
+from bertxfer.store import Result, Store
+from bertxfer.trial import Timings, facts, load_data, weights_digest
 
 Stop = Callable[[], bool]
 
@@ -65,19 +65,8 @@ def run(trials: Sequence[Trial], store: Store, runtime: Runtime, stop: Stop) -> 
         train, dev = sets[_sample(trial)]
         judged = evaluation.judged(list(outputs[i]), dev, trial.science.task)
         result = {
-            "id": trial.id,
-            "score": number(judged["score"]),
-            "metrics": {name: number(value) for name, value in judged["metrics"].items()},
-            "task": trial.science.task.name,
-            "model": trial.science.model.name,
-            "treatment": trial.science.as_dict()["treatment"],
-            "treatment_text": chains.describe(trial.science),
-            "begun_from": begin.begun_from,
-            "seed": trial.science.seeds["order"],
-            "n_train": len(train.indices),
-            "n_dev": len(dev.indices),
+            **facts(trial, judged, begin, train, dev),
             "n_holdout": len(tables[i].held),
-            "data_digest": data_digest(train, dev),
             "steps": course.steps,
             "epochs": course.epochs[i],
             "counted_epoch": course.counted[i],

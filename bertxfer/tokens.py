@@ -1,9 +1,8 @@
 """Tokenized texts, made once for all trials: kept by what went in, and trusted by the digest of what came out."""
 
-import contextlib
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -11,10 +10,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.ipc
 import tokenizers
-from filelock import FileLock
 
 from bertxfer.errors import ConfigError
-from bertxfer.files import digest, write_whole
+from bertxfer.files import alone, digest, write_whole
 
 FORMAT = 1
 Texts = Sequence[tuple[str, ...]]
@@ -105,7 +103,7 @@ def tokenized(texts: Texts, how: Tokenizing, cache: Path) -> "pa.Table":
     table = _read(folder)
     if table is None:
         folder.mkdir(parents=True, exist_ok=True)
-        with _alone(folder / "lock"):
+        with alone(folder / "lock"):
             table = _read(folder)
             if table is None:
                 _write(folder, how(texts))
@@ -142,15 +140,6 @@ def _mapped(path: str, changed: int) -> "pa.Table | None":
         return None
     with pa.memory_map(path) as source:
         return pa.ipc.open_file(source).read_all()
-
-
-@contextlib.contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """Holds the lock. Where the file system has none, two workers may do the same work, which harms nothing."""
-    with contextlib.ExitStack() as held:
-        with contextlib.suppress(NotImplementedError):
-            held.enter_context(FileLock(path))
-        yield
 
 
 def _tokenizer_digest(tokenizer: Any) -> str:

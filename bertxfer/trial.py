@@ -17,6 +17,7 @@ from bertxfer.errors import Interrupted
 from bertxfer.evaluation import Evaluation
 from bertxfer.identity import Science, Trial
 from bertxfer.progress import Progress
+from bertxfer.starts import Start
 from bertxfer.store import Result, Store, number
 from bertxfer.tasks import source_of
 from bertxfer.training import Part, State
@@ -73,6 +74,22 @@ def run(
     with timings("analyse"):
         analysis.write(trial, model, dev, store, device, weights)
     result = {
+        **facts(trial, counted, begin, train, dev),
+        "steps": record.step,
+        "epochs": record.epoch,
+        "resumed_at_step": between.resumed_at,
+        "weights_digest": weights,
+        "timings": timings.seconds,
+        "environment": environment.describe(device),
+    }
+    store.record(trial, result, counted["predictions"], record.history)
+    return result
+
+
+def facts(trial: Trial, counted: Evaluation, begin: Start, train: Dataset, dev: Dataset) -> Result:
+    """What every result says: what was asked for, what it was made of, what came out."""
+    science = trial.science
+    return {
         "id": trial.id,
         "score": number(counted["score"]),
         "metrics": {name: number(value) for name, value in counted["metrics"].items()},
@@ -85,15 +102,7 @@ def run(
         "n_train": len(train.indices),
         "n_dev": len(dev.indices),
         "data_digest": data_digest(train, dev),
-        "steps": record.step,
-        "epochs": record.epoch,
-        "resumed_at_step": between.resumed_at,
-        "weights_digest": weights,
-        "timings": timings.seconds,
-        "environment": environment.describe(device),
     }
-    store.record(trial, result, counted["predictions"], record.history)
-    return result
 
 
 def load_data(trial: Trial, store: Store) -> tuple[Dataset, Dataset]:
