@@ -15,6 +15,8 @@ class Family:
     projections: tuple[str, ...]  # query, key, value: a head is some of their rows
     output: str  # a head is some of its columns
     rest: tuple[str, ...]  # attention's LayerNorm, the two layers of the feed-forward part, its LayerNorm
+    activation: str
+    dropouts: tuple[str, str | None, str]  # of the attention, of its output, of the feed-forward part's
     embeddings: tuple[str, ...] = ("embeddings.",)
 
 
@@ -24,6 +26,8 @@ _BERT = Family(
     projections=("attention.self.query", "attention.self.key", "attention.self.value"),
     output="attention.output.dense",
     rest=("attention.output.LayerNorm", "intermediate.dense", "output.dense", "output.LayerNorm"),
+    activation="intermediate.intermediate_act_fn",
+    dropouts=("attention.self.dropout", "attention.output.dropout", "output.dropout"),
 )
 # The names that sub-modules have in results, whatever the family: first the projections, the output, then the rest.
 SUBMODULES = (
@@ -46,6 +50,8 @@ FAMILIES = {
         projections=("attention.q_lin", "attention.k_lin", "attention.v_lin"),
         output="attention.out_lin",
         rest=("sa_layer_norm", "ffn.lin1", "ffn.lin2", "output_layer_norm"),
+        activation="ffn.activation",
+        dropouts=("attention.dropout", None, "ffn.dropout"),
     ),
 }
 

@@ -127,6 +127,7 @@ class Training:
     patience: int | None = None  # epochs without improvement that are waited for
     report: str = "last"  # the epoch whose dev score counts: last (the papers) or best
     precision: str = "fp32"  # fp32, bf16, tf32
+    packed: bool = True  # sequences laid end to end instead of padded: the same numbers, but other dropout masks
 
 
 @dataclass

@@ -1,7 +1,8 @@
-"""A trial's data: the training subsample and the dev set, tokenized, and batches padded to their longest row."""
+"""A trial's data: the training subsample and the dev set, tokenized, and batches of them, packed or padded."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,10 @@ import pyarrow as pa
 import torch
 from torch import Tensor
 
-from bertxfer import seeds, tokens
+from bertxfer import packing, seeds, tokens
 from bertxfer.errors import ConfigError
 from bertxfer.identity import Science
+from bertxfer.packing import Packed
 from bertxfer.tasks import Answers, Rows, Source
 from bertxfer.tokens import Tokenizing
 
@@ -37,6 +39,7 @@ class Dataset:
     padding: dict[str, int]
     rows: Rows | None = None
     windows: Windows | None = None  # where a row may be several inputs
+    packed: bool = True
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -44,26 +47,44 @@ class Dataset:
     def lengths(self) -> list[int]:
         return [len(ids) for ids in self.columns["input_ids"]]
 
-    def batch(self, places: Sequence[int], device: torch.device) -> tuple[Batch, Tensor]:
-        """These inputs, padded to the longest of them, and their labels."""
+    def batch(self, places: Sequence[int], device: torch.device) -> tuple[Batch | Packed, Tensor]:
+        """These inputs and their labels."""
+        labels = _moved(torch.tensor([self.labels[i] for i in places]), device)
+        if not self.packed:
+            return self.padded(places, device), labels
+        types = self.columns.get("token_type_ids")
+        batch = packing.pack(
+            [self.columns["input_ids"][i] for i in places], None if types is None else [types[i] for i in places]
+        )
+        return (batch.pin() if device.type == "cuda" else batch).to(device), labels
+
+    def padded(self, places: Sequence[int], device: torch.device) -> Batch:
+        """These inputs, padded to the longest of them."""
         longest = max(len(self.columns["input_ids"][i]) for i in places)
-        batch = {
-            name: torch.tensor([rows[i] + [self.padding[name]] * (longest - len(rows[i])) for i in places])
+        return {
+            name: _moved(
+                torch.tensor([rows[i] + [self.padding[name]] * (longest - len(rows[i])) for i in places]), device
+            )
             for name, rows in self.columns.items()
         }
-        labels = torch.tensor([self.labels[i] for i in places])
-        return {k: v.to(device, non_blocking=True) for k, v in batch.items()}, labels.to(device, non_blocking=True)
+
+
+def _moved(tensor: Tensor, device: torch.device) -> Tensor:
+    """From memory that a GPU can read by itself, so that the loop need not wait for the copy."""
+    return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor.to(device)
 
 
 def load(science: Science, source: Source, tokenizer: Any, cache: Path) -> tuple[Dataset, Dataset]:
     """The training subsample and the dev set, whole or its first rows. Tokens of what is stored are kept in `cache`."""
     span, data = science.task.span, science.data
-    how = Tokenizing(
+    how = _tokenizing(
         tokenizer, science.model.family, data.max_length, data.stride, span.question_length if span else None
     )
     chosen = subsample(science, source.size("train"))
     measured = list(range(source.size("dev")))[: data.dev_n]
-    return _dataset(source, "train", chosen, how, cache), _dataset(source, "dev", measured, how, cache)
+    train, dev = (_dataset(source, split, rows, how, cache) for split, rows in (("train", chosen), ("dev", measured)))
+    packed = science.training.packed
+    return replace(train, packed=packed), replace(dev, packed=packed)
 
 
 def subsample(science: Science, size: int) -> list[int]:
@@ -90,11 +111,26 @@ def _dataset(source: Source, split: str, indices: list[int], how: Tokenizing, ca
     rows = source.rows(split, indices)
     if not source.stored:
         return Dataset(indices, how(rows.texts), rows.labels, how.padding, rows)
-    everything = source.rows(split, range(source.size(split)))
-    table = tokens.tokenized(everything.texts, how, cache)
+    table = tokens.tokenized(lambda: _texts(source, split), how, cache / _key(source, split, how))
     if how.stride is None:
         return Dataset(indices, _lists(table, indices), rows.labels, how.padding, rows)
     return _windowed(indices, table, rows, how)
+
+
+@lru_cache(maxsize=8)
+def _key(source: Source, split: str, how: Tokenizing) -> str:
+    """Hashing all texts of SST-2 takes longer than a small trial's first epoch, so a worker does it once."""
+    return how.key(_texts(source, split))
+
+
+@lru_cache(maxsize=8)
+def _tokenizing(*settings: Any) -> Tokenizing:
+    """The same object for the same settings, for `_key`."""
+    return Tokenizing(*settings)
+
+
+def _texts(source: Source, split: str) -> list[tuple[str, ...]]:
+    return source.rows(split, range(source.size(split))).texts
 
 
 def _windowed(indices: list[int], table: "pa.Table", rows: Rows, how: Tokenizing) -> Dataset:

@@ -1,5 +1,7 @@
 """The one place that chooses the device, and sets it up so that the same trial gives the same numbers."""
 
+import contextlib
+import ctypes
 import os
 
 import torch
@@ -24,12 +26,23 @@ def choose(wanted: str) -> torch.device:
 
 def prepare(device: torch.device, threads: int | None, precision: str) -> None:
     """Deterministic kernels where there are any, the number of CPU threads, and float32 as it was asked for."""
+    if device.type == "cpu":
+        keep_memory()
     if threads is not None:
         torch.set_num_threads(threads)
     if device.type == "cuda":
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     torch.use_deterministic_algorithms(True, warn_only=True)
     torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
+
+
+def keep_memory() -> None:
+    """Lets the C library keep what is freed, for the next step to use: giving it back and fetching it again page by
+    page took a sixth of a step on the CPU. Does nothing where there is no glibc."""
+    with contextlib.suppress(OSError, AttributeError):
+        library = ctypes.CDLL(None)
+        library.mallopt(-3, 32 * 1024**2)  # M_MMAP_THRESHOLD, at its highest
+        library.mallopt(-1, 2**31 - 1)  # M_TRIM_THRESHOLD
 
 
 def autocast(device: torch.device, precision: str) -> torch.autocast:

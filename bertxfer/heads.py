@@ -5,8 +5,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from bertxfer import seeds
+from bertxfer import packing, seeds
 from bertxfer.identity import Science
+from bertxfer.packing import Packed
 
 
 class Pooler(nn.Module):
@@ -17,7 +18,8 @@ class Pooler(nn.Module):
         self.dense = dense
 
     def forward(self, states: Tensor) -> Tensor:
-        return torch.tanh(self.dense(states[:, 0]))
+        """`states` are those of first tokens."""
+        return torch.tanh(self.dense(states))
 
 
 class Model(nn.Module):
@@ -41,22 +43,23 @@ class Model(nn.Module):
             self.pooler = Pooler(_linear(width, width, generator) if pretrained is None else pretrained.dense)
         encoder.pooler = None  # type: ignore[assignment]
         self.encoder = encoder
+        self.layers = packing.layers_of(encoder)
         own = config.dropout if config.model_type == "distilbert" else config.hidden_dropout_prob
         self.dropout = nn.Dropout(own if dropout is None else dropout)
 
-    def forward(self, batch: dict[str, Tensor]) -> Tensor:
+    def forward(self, batch: Packed | dict[str, Tensor]) -> Tensor:
         """Logits (rows, classes), scores (rows, 1), or the logits of starts and ends (rows, tokens, 2)."""
-        states = self.encoder(**batch).last_hidden_state
-        mask = batch["attention_mask"].unsqueeze(-1)
-        if self.kind == "span":
-            logits: Tensor = self.classifier(self.dropout(states))
-            # No answer starts in the padding: otherwise the loss of a row would depend on its neighbours' lengths.
-            return logits.masked_fill(mask == 0, torch.finfo(logits.dtype).min)
-        if self.pooler is not None:
-            pooled = self.pooler(states)
+        if isinstance(batch, Packed):
+            states, mask = packing.encode(self.encoder, self.layers, batch), batch.mask
+            firsts, spread = states.index_select(0, batch.firsts), batch.padded
         else:
-            mask = mask.to(states.dtype)
-            pooled = (states * mask).sum(1) / mask.sum(1)
+            states, mask = self.encoder(**batch).last_hidden_state, batch["attention_mask"]
+            firsts, spread = states[:, 0], _as_it_is
+        if self.kind == "span":
+            logits = spread(self.classifier(self.dropout(states)))
+            # No answer starts in the padding: otherwise the loss of a row would depend on its neighbours' lengths.
+            return logits.masked_fill(mask.unsqueeze(-1) == 0, torch.finfo(logits.dtype).min)
+        pooled = _mean(spread(states), mask) if self.pooler is None else self.pooler(firsts)
         outputs: Tensor = self.classifier(self.dropout(pooled))
         return outputs
 
@@ -71,6 +74,15 @@ def loss(kind: str, outputs: Tensor, labels: Tensor) -> Tensor:
     if kind == "regression":
         return nn.functional.mse_loss(outputs.squeeze(-1).float(), labels.float())
     return nn.functional.cross_entropy(outputs, labels)
+
+
+def _as_it_is(states: Tensor) -> Tensor:
+    return states
+
+
+def _mean(states: Tensor, mask: Tensor) -> Tensor:
+    weights = mask.unsqueeze(-1).to(states.dtype)
+    return (states * weights).sum(1) / weights.sum(1)
 
 
 def _linear(inputs: int, outputs: int, generator: torch.Generator) -> nn.Linear:

@@ -16,7 +16,8 @@ from bertxfer.pretrained import Pretrained
 from bertxfer.schemes import Initializer, Treatment, stream_seed, treatment_of
 
 # Raised when the code computes another result from the same config. Old results then belong to other trials.
-SEMANTICS = 1
+# 2: batches are packed, which draws other dropout masks.
+SEMANTICS = 2
 
 T = TypeVar("T")
 
@@ -117,9 +118,11 @@ class Science:
         """Plain data. What came later and is not there leaves no mark, so that older ids stay what they were."""
         # vars and not asdict, which copies every value and takes ten times as long; sweeps have thousands of trials.
         plain: dict[str, Any] = json.loads(json.dumps(vars(self), default=vars))
-        for data in (plain["data"], *(stage["data"] for stage in (plain["chain"] or {}).get("stages", []))):
-            if data["dev_n"] is None:
-                del data["dev_n"]
+        for stage in (plain, *(plain["chain"] or {}).get("stages", [])):
+            if stage["data"]["dev_n"] is None:
+                del stage["data"]["dev_n"]
+            if stage["training"]["packed"] == _packed_by_default(self.semantics):
+                del stage["training"]["packed"]
         return {key: value for key, value in plain.items() if value is not None or key not in ("chain", "probe")}
 
     @property
@@ -143,14 +146,15 @@ class Science:
             treatment["initializer"] = Initializer(**treatment["initializer"])
         chain = plain.get("chain")
         if chain is not None:
-            chain = _build(Chain, {**chain, "stages": [_stage_from(stage) for stage in chain["stages"]]})
+            stages = [_stage_from(stage, plain["semantics"]) for stage in chain["stages"]]
+            chain = _build(Chain, {**chain, "stages": stages})
         return Science(
             model=_build(ModelScience, plain["model"]),
             task=_task_from(plain["task"]),
             data=_data_from(plain["data"]),
             treatment=_build(Treatment, treatment),
             optimizer=_build(Optimizer, plain["optimizer"]),
-            training=_build(Training, plain["training"]),
+            training=_training_from(plain["training"], plain["semantics"]),
             seeds=dict(plain["seeds"]),
             semantics=plain["semantics"],
             chain=chain,
@@ -251,6 +255,8 @@ def _stage_science(config: Config, model: Pretrained, inputs: Inputs) -> tuple[S
     optimizer, training = config.optimizer, config.training
     if training.epochs == 0:  # nothing is trained, so nothing of how it would be matters
         optimizer, training = Optimizer("adam", 0.0), Training(epochs=0, precision=training.precision)
+    if config.probe.features is not None:  # a frozen encoder draws no dropout, so nothing depends on the layout
+        training = dataclasses.replace(training, packed=True)
     return StageScience(science, _sample(config, model), optimizer, training, pooling), origin.where
 
 
@@ -315,12 +321,20 @@ def _data_from(plain: dict[str, Any]) -> DataScience:
     return _build(DataScience, {"dev_n": None, **plain})
 
 
-def _stage_from(plain: dict[str, Any]) -> StageScience:
+def _training_from(plain: dict[str, Any], semantics: int) -> Training:
+    return _build(Training, {"packed": _packed_by_default(semantics), **plain})
+
+
+def _packed_by_default(semantics: int) -> bool:
+    return semantics >= 2
+
+
+def _stage_from(plain: dict[str, Any], semantics: int) -> StageScience:
     parts = {
         "task": _task_from(plain["task"]),
         "data": _data_from(plain["data"]),
         "optimizer": _build(Optimizer, plain["optimizer"]),
-        "training": _build(Training, plain["training"]),
+        "training": _training_from(plain["training"], semantics),
     }
     return _build(StageScience, {**plain, **parts})
 

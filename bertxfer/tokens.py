@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -97,16 +97,15 @@ class Tokenizing:
         return question if len(made) <= self.question_length else question[: made[self.question_length - 1][1]]
 
 
-def tokenized(texts: Texts, how: Tokenizing, cache: Path) -> "pa.Table":
-    """The columns of these texts, from the cache or into it. Many workers may ask at once; one of them does it."""
-    folder = cache / how.key(texts)
+def tokenized(texts: Callable[[], Texts], how: Tokenizing, folder: Path) -> "pa.Table":
+    """The columns of these texts, kept in a folder named by their key. Many workers may ask at once; one makes them."""
     table = _read(folder)
     if table is None:
         folder.mkdir(parents=True, exist_ok=True)
         with alone(folder / "lock"):
             table = _read(folder)
             if table is None:
-                _write(folder, how(texts))
+                _write(folder, how(texts()))
                 table = _read(folder)
     assert table is not None
     return table

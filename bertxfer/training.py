@@ -110,6 +110,15 @@ def lr_factor(step: int, total: int, training: Training) -> float:
     return 1.0
 
 
+def decay_without_gradient(state: State, weight: Tensor, total: int, training: Training) -> float:
+    """What the steps taken left of those values of `weight` that no batch used: AdamW shrinks them, Adam does not."""
+    if not isinstance(state.optimizer, torch.optim.AdamW):
+        return 1.0
+    group = next(group for group in state.optimizer.param_groups if any(p is weight for p in group["params"]))
+    rates = (group["peak_lr"] * lr_factor(step, total, training) for step in range(state.record.step))
+    return math.prod(1.0 - rate * group["weight_decay"] for rate in rates)
+
+
 def fit(
     state: State,
     parts: Sequence[Part],

@@ -4,18 +4,20 @@ import hashlib
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from bertxfer import analysis, chains, data, devices, encoders, environment, evaluation, heads, starts, training
+from bertxfer import vocabulary as vocabularies
 from bertxfer.checkpoints import Checkpoints
 from bertxfer.config import Runtime
 from bertxfer.data import Dataset
-from bertxfer.errors import Interrupted
+from bertxfer.errors import Interrupted, TrialError
 from bertxfer.evaluation import Evaluation
-from bertxfer.identity import Science, Trial
+from bertxfer.identity import SEMANTICS, Science, Trial
 from bertxfer.progress import Progress
 from bertxfer.starts import Start
 from bertxfer.store import Result, Store, number
@@ -39,6 +41,8 @@ def run(
     After every step `stop` is asked, and whether another worker has taken the trial over.
     """
     science, timings = trial.science, Timings()
+    if science.semantics != SEMANTICS:
+        raise TrialError("it was planned by a version that computes other results; launch the sweep again")
     store.begin(trial)
     device = devices.choose(runtime.device)
     devices.prepare(device, runtime.threads, science.training.precision)
@@ -50,14 +54,19 @@ def run(
         begin = starts.start(trial, store.artifacts)
         model = heads.Model(begin.encoder, science)
         parts = [Part(model, train, science.task.kind), *_interleaved(trial, model, store)]
+        vocabulary = vocabularies.trained_with([dev, *(part.rows for part in parts)], model.encoder, science.optimizer)
+        all_words = vocabulary.trim(model.encoder)
+        parts = [replace(part, rows=vocabulary.renumbered(part.rows)) for part in parts]
         trained = nn.ModuleList([part.model for part in parts]).to(device)
 
     if stop():
         raise Interrupted(at=0, steps=0)
 
+    renumbered_dev = vocabulary.renumbered(dev)
+
     def evaluate() -> Evaluation:
         with timings("evaluate"):
-            return evaluation.evaluate(model, dev, science.task, device, science.training.precision)
+            return evaluation.evaluate(model, renumbered_dev, science.task, device, science.training.precision)
 
     with timings("train"):
         redrawn = {f"0.{model.name_of(name)}" for name in begin.redrawn}
@@ -70,6 +79,8 @@ def run(
 
     record = state.record
     counted = (record.best if science.training.report == "best" else record.last) or evaluate()
+    decay = training.decay_without_gradient(state, vocabularies.words_of(model.encoder).weight, total, science.training)
+    vocabulary.restore(model.encoder, all_words, decay)
     weights = weights_digest(model.state_dict())
     with timings("analyse"):
         analysis.write(trial, model, dev, store, device, weights)

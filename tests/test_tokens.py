@@ -34,9 +34,9 @@ def counting(how: Tokenizing, monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 def test_made_once_and_the_same_when_read(how: Tokenizing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls = counting(how, monkeypatch)
-    first = tokenized(TEXTS, how, tmp_path).to_pydict()
+    first = tokenized(lambda: TEXTS, how, tmp_path / how.key(TEXTS)).to_pydict()
     tokens._mapped.cache_clear()  # as another process
-    assert tokenized(TEXTS, how, tmp_path).to_pydict() == first == how(TEXTS)
+    assert tokenized(lambda: TEXTS, how, tmp_path / how.key(TEXTS)).to_pydict() == first == how(TEXTS)
     assert len(calls) == 2  # once for the cache, once by this test
 
 
@@ -57,16 +57,16 @@ def test_kept_by_texts_tokenizer_and_length(how: Tokenizing, tiny_model: Path) -
 
 @pytest.mark.parametrize("damage", ["cut", "flipped", "empty"])
 def test_a_damaged_file_is_made_again(how: Tokenizing, tmp_path: Path, damage: str) -> None:
-    whole = tokenized(TEXTS, how, tmp_path).to_pydict()
+    whole = tokenized(lambda: TEXTS, how, tmp_path / how.key(TEXTS)).to_pydict()
     (path,) = tmp_path.glob("*/*.arrow")
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
     path.unlink()  # this process may still have the good one mapped
     path.write_bytes({"cut": content[:100], "flipped": content, "empty": b""}[damage])
     tokens._mapped.cache_clear()
-    assert tokenized(TEXTS, how, tmp_path).to_pydict() == whole
+    assert tokenized(lambda: TEXTS, how, tmp_path / how.key(TEXTS)).to_pydict() == whole
     tokens._mapped.cache_clear()
-    assert tokenized(TEXTS, how, tmp_path).to_pydict() == whole
+    assert tokenized(lambda: TEXTS, how, tmp_path / how.key(TEXTS)).to_pydict() == whole
     assert len(list(tmp_path.glob("*/*.arrow"))) == 1
 
 
@@ -77,9 +77,9 @@ def test_a_failure_leaves_nothing_half_cached(how: Tokenizing, tmp_path: Path, m
     with monkeypatch.context() as patched:
         patched.setattr(tokens.pa.ipc, "new_file", disk_full)
         with pytest.raises(OSError, match="No space"):
-            tokenized(TEXTS, how, tmp_path)
+            tokenized(lambda: TEXTS, how, tmp_path / how.key(TEXTS))
     assert [path.name for path in tmp_path.glob("*/*") if path.name != "lock"] == []
-    assert tokenized(TEXTS, how, tmp_path).num_rows == 3
+    assert tokenized(lambda: TEXTS, how, tmp_path / how.key(TEXTS)).num_rows == 3
 
 
 WORKER = """
@@ -92,7 +92,7 @@ class How:
         with open(sys.argv[1] + "/calls", "a") as file: file.write("x")
         time.sleep(0.5)
         return {"input_ids": [[1, 2], [3]]}
-print(tokens.tokenized([], How(), Path(sys.argv[1]) / "tokens").to_pydict())
+print(tokens.tokenized(list, How(), Path(sys.argv[1]) / "tokens" / "key").to_pydict())
 """
 
 

@@ -33,7 +33,8 @@ def dataset(n: int = 24) -> Dataset:
     ids = [[1 + (7 * i + j) % 19 for j in range(2 + i % 3)] for i in range(n)]
     ones = [[1] * len(row) for row in ids]
     padding = {"input_ids": 0, "attention_mask": 0}
-    return Dataset(list(range(n)), {"input_ids": ids, "attention_mask": ones}, [i % 2 for i in range(n)], padding)
+    columns, labels = {"input_ids": ids, "attention_mask": ones}, [i % 2 for i in range(n)]
+    return Dataset(list(range(n)), columns, labels, padding, packed=False)
 
 
 def trained(training: Training, scores: list[float] | None = None, lr: float = 1e-2) -> State:

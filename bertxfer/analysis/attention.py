@@ -28,7 +28,7 @@ def compare(
     sums = {name: torch.zeros(shape, dtype=torch.float64) for name in models}
     with _giving_attention(models.values(), device), torch.inference_mode():
         for places in _batches(chosen, dev.lengths()):
-            batch, _ = dev.batch(places, device)
+            batch = dev.padded(places, device)
             to_separators = (batch["input_ids"] == separator).double().cpu()[None, :, None, None, :]
             maps = {name: _maps(model, batch) for name, model in models.items()}
             for name, own in maps.items():

@@ -1,0 +1,130 @@
+"""Packed batches: sequences laid end to end, so that no layer computes padding, and attention stays inside each."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from bertxfer.architectures import Family, family_of
+
+
+@dataclass(frozen=True)
+class Packed:
+    """The tokens of a batch in one row, and where each would be if the sequences were padded to the longest."""
+
+    input_ids: Tensor  # (tokens,)
+    token_type_ids: Tensor | None
+    position_ids: Tensor  # starts again with every sequence
+    places: Tensor  # (tokens,): the place of each token among sequences x longest
+    tokens: Tensor  # (sequences x longest,): the token at each place; at padding some token, which the mask hides
+    mask: Tensor  # (sequences, longest): 1 for a token, 0 for padding
+    firsts: Tensor  # (sequences,): the token that each begins with
+
+    def padded(self, states: Tensor) -> Tensor:
+        """(tokens, ...) as (sequences, longest, ...). What stands at padding means nothing."""
+        return states.index_select(0, self.tokens).unflatten(0, self.mask.shape)
+
+    def to(self, device: torch.device) -> "Packed":
+        moved = {name: None if t is None else t.to(device, non_blocking=True) for name, t in vars(self).items()}
+        return Packed(**moved)  # type: ignore[arg-type]
+
+    def pin(self) -> "Packed":
+        return Packed(**{name: None if t is None else t.pin_memory() for name, t in vars(self).items()})  # type: ignore[arg-type]
+
+
+def pack(input_ids: Sequence[list[int]], token_type_ids: Sequence[list[int]] | None) -> Packed:
+    lengths = torch.tensor([len(ids) for ids in input_ids])
+    total, longest = int(lengths.sum()), int(lengths.max())
+    firsts = lengths.cumsum(0) - lengths
+    position_ids = torch.arange(total) - firsts.repeat_interleave(lengths)
+    places = position_ids + longest * torch.arange(len(input_ids)).repeat_interleave(lengths)
+    tokens = torch.zeros(len(input_ids) * longest, dtype=torch.long)
+    tokens[places] = torch.arange(total)
+    mask = (torch.arange(longest) < lengths[:, None]).long()
+    types = None if token_type_ids is None else _flat(token_type_ids)
+    return Packed(_flat(input_ids), types, position_ids, places, tokens, mask, firsts)
+
+
+def _flat(sequences: Sequence[list[int]]) -> Tensor:
+    return torch.tensor([value for sequence in sequences for value in sequence])
+
+
+class Layer(NamedTuple):
+    """A Hugging Face layer's own modules, by what they do."""
+
+    query: nn.Module
+    key: nn.Module
+    value: nn.Module
+    output: nn.Module
+    attention_norm: nn.Module
+    intermediate: nn.Module
+    feedforward: nn.Module
+    norm: nn.Module
+    activation: nn.Module
+    attention_dropout: nn.Module
+    output_dropout: nn.Module | None
+    dropout: nn.Module
+
+
+def layers_of(encoder: nn.Module) -> tuple[Layer, ...]:
+    """Looked up once: finding a module by name takes longer than calling it on a small batch."""
+    family = family_of(_config(encoder).model_type)
+    return tuple(_layer(layer, family) for layer in encoder.get_submodule(family.layers).children())
+
+
+def _layer(layer: nn.Module, family: Family) -> Layer:
+    names = (*family.projections, family.output, *family.rest, family.activation, *family.dropouts)
+    return Layer(*(None if name is None else layer.get_submodule(name) for name in names))  # type: ignore[arg-type]
+
+
+def encode(encoder: nn.Module, layers: tuple[Layer, ...], batch: Packed) -> Tensor:
+    """The states (tokens, width) after the last layer: what the encoder's own forward computes from padded rows.
+
+    Its modules and weights are used, in the order in which it uses them; only the rows are laid out otherwise.
+    """
+    config = _config(encoder)
+    parts: Any = encoder
+    inputs = {"input_ids": batch.input_ids[None], "position_ids": batch.position_ids[None]}
+    if config.model_type == "roberta":
+        inputs["position_ids"] = inputs["position_ids"] + parts.embeddings.padding_idx + 1
+    if config.model_type != "distilbert":
+        types = torch.zeros_like(batch.input_ids) if batch.token_type_ids is None else batch.token_type_ids
+        inputs["token_type_ids"] = types[None]
+    states: Tensor = parts.embeddings(**inputs).squeeze(0)
+    if hasattr(parts, "embeddings_project"):
+        states = parts.embeddings_project(states)
+    heads = config.num_attention_heads
+    bias = torch.zeros(batch.mask.shape, device=states.device).masked_fill_(batch.mask == 0, -torch.inf)
+    bias = bias[:, None, None, :].expand(-1, heads, -1, -1)
+    for layer in layers:
+        context = _attend(layer, states, batch, bias)
+        attended = layer.output(context)
+        if layer.output_dropout is not None:
+            attended = layer.output_dropout(attended)
+        states = layer.attention_norm(attended + states)
+        inner = layer.activation(layer.intermediate(states))
+        states = layer.norm(layer.dropout(layer.feedforward(inner)) + states)
+    return states
+
+
+def _attend(layer: Layer, states: Tensor, batch: Packed, bias: Tensor) -> Tensor:
+    """Every token's mixture of the values of its own sequence."""
+    (rows, longest), heads = batch.mask.shape, bias.shape[1]
+    projected = torch.stack((layer.query(states), layer.key(states), layer.value(states)))
+    spread = projected.index_select(1, batch.tokens).view(3, rows, longest, heads, -1).transpose(2, 3)
+    query, key, value = spread.reshape(3, rows * heads, longest, -1).unbind(0)
+    scores = torch.baddbmm(
+        bias.reshape(rows * heads, 1, longest).to(query.dtype).expand(-1, longest, -1),
+        query,
+        key.transpose(1, 2),
+        alpha=query.shape[-1] ** -0.5,
+    )
+    mixed = torch.bmm(layer.attention_dropout(scores.softmax(-1)), value)
+    mixed = mixed.view(rows, heads, longest, -1).transpose(1, 2).reshape(rows * longest, -1)
+    return mixed.index_select(0, batch.places)
+
+
+def _config(encoder: nn.Module) -> Any:
+    return encoder.config

@@ -1,0 +1,61 @@
+"""Vocabulary trimming: only the word embeddings that a trial's data uses are trained; the others come back after."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from bertxfer.config import Optimizer
+from bertxfer.data import Dataset
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """The word pieces that are used, in the order of their numbers. A row is known by its place in here."""
+
+    used: list[int]
+
+    def trim(self, encoder: nn.Module) -> Tensor:
+        """Leaves the encoder only the rows that are used. Returns them all, for `restore`."""
+        whole = words_of(encoder).weight.detach()
+        _set_words(encoder, whole[torch.tensor(self.used)])
+        return whole
+
+    def restore(self, encoder: nn.Module, whole: Tensor, decay: float) -> None:
+        """Gives the encoder all its rows again; those that were not used are worth `decay` of what they were."""
+        trained = words_of(encoder).weight.detach()
+        rows = whole.to(trained.device) * decay
+        rows[torch.tensor(self.used, device=trained.device)] = trained
+        _set_words(encoder, rows)
+
+    def renumbered(self, data: Dataset) -> Dataset:
+        place = {number: place for place, number in enumerate(self.used)}
+        ids = [[place[number] for number in row] for row in data.columns["input_ids"]]
+        return replace(data, columns={**data.columns, "input_ids": ids})
+
+
+def trained_with(data: Iterable[Dataset], encoder: nn.Module, optimizer: Optimizer) -> Vocabulary:
+    """The word pieces whose embeddings training can change: what the data uses, unless Adam is to add weight decay to
+    gradients; then all. Those up to padding stay, because models know padding by its number."""
+    if optimizer.name == "adam" and optimizer.weight_decay > 0:
+        return Vocabulary(list(range(words_of(encoder).num_embeddings)))
+    used: set[int] = set()
+    for rows in data:
+        used |= set(range(rows.padding["input_ids"] + 1))
+        for ids in rows.columns["input_ids"]:
+            used.update(ids)
+    return Vocabulary(sorted(used))
+
+
+def words_of(encoder: nn.Module) -> nn.Embedding:
+    parts: Any = encoder
+    words: nn.Embedding = parts.get_input_embeddings()
+    return words
+
+
+def _set_words(encoder: nn.Module, rows: Tensor) -> None:
+    parts: Any = encoder
+    padding = words_of(encoder).padding_idx
+    parts.set_input_embeddings(nn.Embedding.from_pretrained(rows, freeze=False, padding_idx=padding))
