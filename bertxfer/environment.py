@@ -1,7 +1,9 @@
 """With what a result was made: versions, device, and the revision of the code."""
 
 import platform
+import resource
 import subprocess
+import sys
 from functools import lru_cache
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
@@ -28,6 +30,12 @@ def describe(device: "torch.device") -> dict[str, Any]:
         "machine": platform.machine(),
         "host": platform.node(),
     }
+
+
+def peak_memory_mb() -> float:
+    """The most that this process had in memory so far. A worker's earlier trials count, too."""
+    in_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return round(in_kb / (1024**2 if sys.platform == "darwin" else 1024), 1)
 
 
 @lru_cache

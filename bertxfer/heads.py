@@ -50,8 +50,9 @@ class Model(nn.Module):
     def forward(self, batch: Packed | dict[str, Tensor]) -> Tensor:
         """Logits (rows, classes), scores (rows, 1), or the logits of starts and ends (rows, tokens, 2)."""
         if isinstance(batch, Packed):
-            states, mask = packing.encode(self.encoder, self.layers, batch), batch.mask
-            firsts, spread = states.index_select(0, batch.firsts), batch.padded
+            firsts_only = self.pooler is not None
+            states, mask = packing.encode(self.encoder, self.layers, batch, firsts_only), batch.mask
+            firsts, spread = states, batch.padded
         else:
             states, mask = self.encoder(**batch).last_hidden_state, batch["attention_mask"]
             firsts, spread = states[:, 0], _as_it_is

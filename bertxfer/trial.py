@@ -91,6 +91,7 @@ def run(
         "resumed_at_step": between.resumed_at,
         "weights_digest": weights,
         "timings": timings.seconds,
+        "peak_memory_mb": environment.peak_memory_mb(),
         "environment": environment.describe(device),
     }
     store.record(trial, result, counted["predictions"], record.history)

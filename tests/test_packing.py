@@ -146,3 +146,13 @@ def test_adam_with_decay_in_the_gradient_trims_nothing(low_model: Path) -> None:
     one = trial(f"model.name={low_model}", "optimizer=adam", "optimizer.weight_decay=0.01")
     encoder = encoders.load(one.model_at, one.science.model)
     assert len(vocabulary.trained_with([], encoder, one.science.optimizer).used) == WORDS
+
+
+def test_a_gpu_would_be_asked_for_the_same_attention() -> None:
+    """Off the CPU torch's own kernel is called; here it gives what the plain way gives."""
+    torch.manual_seed(0)
+    query, key, value = torch.randn(3, 2, 4, 5, 6).unbind(0)
+    bias = torch.zeros(2, 1, 1, 5).masked_fill_(torch.arange(5) > 3, -torch.inf).expand(-1, 4, -1, -1)
+    plain = packing._mixture(query, key, value, bias, torch.nn.Dropout(0.0))
+    kernel = torch.nn.functional.scaled_dot_product_attention(query, key, value, bias.expand(-1, -1, 5, -1))
+    torch.testing.assert_close(plain, kernel)

@@ -1,0 +1,169 @@
+"""The same trials in the ways people run them today and here, side by side in one run.
+
+    python bench/speed.py [--model minilm|mini] [--rounds 2] [--trials 2] [--sweep 8] [--json FILE]
+
+Prints trials an hour of each way, the ratios, and the peak memory of a process. A round runs `trials` trials of each of
+the ways of bench/ways.py, one process after the other with torch's own number of threads, and one sweep of `sweep`
+trials here; process starts are part of every time. Rounds take turns, so that the noise of the machine shows.
+Before that, one short trial without dropout is run the papers' way and here from the same weights and batch order, and
+the logits are compared.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT))
+WAYS = {"a": "paper", "b": "trainer", "c": "grouped"}
+NAMES = {
+    "a": "(a) as the papers' code: a process a trial, padded to max_length, evaluation in batches of 8",
+    "b": "(b) Hugging Face Trainer: a process a trial, padded to the longest, default evaluation",
+    "c": "(c) Trainer, rows of like length together, evaluation in batches of 64",
+    "d": "(d) here",
+}
+TASKS = {
+    "minilm": ["model=minilm", "model.pooling=cls", "task=sst2", "data.n=500", "training.epochs=5"],
+    "mini": ["model=mini", "model.pooling=cls", "task=mini_sst2", "data.n=500", "training.epochs=5"],
+}
+CHECK = ["data.n=96", "training.epochs=1", "data.dev_n=200", "model.dropout=0"]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", choices=TASKS, default="minilm")
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--trials", type=int, default=2)
+    parser.add_argument("--sweep", type=int, default=8)
+    parser.add_argument("--json", type=Path)
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="bertxfer-speed-") as scratch:
+        found = compare(asked.model, asked.rounds, asked.trials, asked.sweep, Path(scratch))
+    if asked.json is not None:
+        asked.json.write_text(json.dumps(found, indent=2) + "\n")
+
+
+def compare(model: str, rounds: int, trials: int, sweep: int, scratch: Path) -> dict[str, Any]:
+    words = TASKS[model]
+    found: dict[str, Any] = {"model": model, "words": words, "check": check(words, scratch)}
+    print(f"{' '.join(words)}; without dropout {found['check']}", flush=True)
+    seconds: dict[str, list[float]] = {way: [] for way in NAMES}  # a trial, one value a process or sweep
+    memory: dict[str, float] = dict.fromkeys(NAMES, 0.0)
+    scores: dict[str, list[float]] = {way: [] for way in NAMES}
+    for number in range(rounds):
+        for way, name in WAYS.items():
+            for seed in range(number * trials, (number + 1) * trials):
+                description = describe(words, seed, scratch)
+                took, peak, said = process([sys.executable, "bench/ways.py", name, str(description)])
+                seconds[way].append(took)
+                memory[way] = max(memory[way], peak)
+                scores[way].append(json.loads(said)["score"])
+                print(f"  ({way}) seed {seed}: {took:.1f} s, score {scores[way][-1]:.3f}, {peak:.0f} MB", flush=True)
+        took, results = here([*words, f"seed={number * sweep}..{(number + 1) * sweep - 1}"], scratch / f"here{number}")
+        seconds["d"].append(took / len(results))
+        memory["d"] = max(memory["d"], *(result["peak_memory_mb"] for result in results))
+        scores["d"] += [result["score"] for result in results]
+        print(f"  (d) {len(results)} trials: {took:.1f} s, {seconds['d'][-1]:.1f} s a trial, {memory['d']:.0f} MB")
+    ours = mean(seconds["d"])
+    for way, name in NAMES.items():
+        own = seconds[way]
+        found[way] = {
+            "trials_per_hour": 3600 / mean(own),
+            "seconds": own,
+            "peak_memory_mb": memory[way],
+            "mean_score": mean(scores[way]),
+            "ratio": mean(own) / ours,
+        }
+        spread = f"{min(own):.1f} to {max(own):.1f} s a trial"
+        print(
+            f"{name}\n    {3600 / mean(own):.0f} trials an hour ({spread}), {memory[way]:.0f} MB, "
+            f"mean score {mean(scores[way]):.3f}" + ("" if way == "d" else f"; here {mean(own) / ours:.1f} times that")
+        )
+    return found
+
+
+def check(words: list[str], scratch: Path) -> dict[str, float]:
+    """The largest difference between logits, and both scores, of one trial without dropout."""
+    import pyarrow.parquet
+
+    description = describe([*words, *CHECK], 0, scratch)
+    _, _, said = process([sys.executable, "bench/ways.py", "paper", str(description)])
+    theirs = json.loads(said)
+    _, (result,) = here([*words, *CHECK, "seed=0"], scratch / "check")
+    table = pyarrow.parquet.read_table(scratch / "check" / "trials" / result["id"] / "predictions.parquet").to_pydict()
+    logits = zip(table["logit_0"], table["logit_1"], strict=True)
+    pairs = zip(theirs["logits"], logits, strict=True)
+    largest = max(abs(x - y) for own, other in pairs for x, y in zip(own, other, strict=True))
+    return {"largest_difference_of_logits": largest, "score_papers_way": theirs["score"], "score_here": result["score"]}
+
+
+def describe(words: list[str], seed: int, scratch: Path) -> Path:
+    """A trial as bench/ways.py reads it: the rows, the order and the first weights that it has here."""
+    from safetensors.torch import save_file
+
+    from bertxfer import data, heads, starts
+    from bertxfer.store import Store
+    from bertxfer.trial import load_data
+    from tests.running import trial
+
+    one = trial(*words, f"seed={seed}", f"runtime.output_dir={scratch / 'tokens'}")
+    science, store = one.science, Store(scratch / "tokens")
+    rows = dict(zip(("train", "dev"), load_data(one, store), strict=True))
+    model = heads.Model(starts.start(one, store.artifacts).encoder, science)
+    names = {"classifier.": "classifier.", "pooler.": "bert.pooler.", "encoder.": "bert."}
+    save_file(
+        {new + name.removeprefix(old): t for name, t in model.state_dict().items() for old, new in names.items()
+         if name.startswith(old)},
+        scratch / "first.safetensors",
+    )  # fmt: skip
+    described = {
+        "model": one.model_at,
+        "weights": str(scratch / "first.safetensors"),
+        "scratch": str(scratch / "trainer"),
+        "seed": seed,
+        "dropout": science.model.dropout,
+        "lr": science.optimizer.lr,
+        "epochs": science.training.epochs,
+        "batch_size": science.training.batch_size,
+        "max_length": science.data.max_length,
+        "orders": [data.epoch_order(len(rows["train"]), seed, epoch) for epoch in range(science.training.epochs)],
+    }
+    for split, own in rows.items():
+        assert own.rows is not None
+        described[split] = {"texts": list(zip(*own.rows.texts, strict=True)), "labels": own.labels}
+    path = scratch / "trial.json"
+    path.write_text(json.dumps(described))
+    return path
+
+
+def here(words: list[str], folder: Path) -> tuple[float, list[dict[str, Any]]]:
+    """The seconds of a sweep from the command line, start to end, and its results."""
+    output = f"runtime.output_dir={folder}"
+    took, _, _ = process([sys.executable, "-m", "bertxfer", "-m", *words, output])
+    return took, [json.loads(path.read_text()) for path in sorted((folder / "trials").glob("*/result.json"))]
+
+
+def process(command: list[str]) -> tuple[float, float, str]:
+    """Its seconds, its own peak memory in MB, and what it printed."""
+    environment = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
+    started = time.monotonic()
+    with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
+        child = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=output, stderr=errors)
+        _, status, usage = os.wait4(child.pid, 0)
+        took = time.monotonic() - started
+        if status != 0:
+            errors.seek(0)
+            raise SystemExit(f"{' '.join(command)} failed:\n{errors.read()[-2000:]}")
+        output.seek(0)
+        return took, usage.ru_maxrss / 1024, output.read()
+
+
+if __name__ == "__main__":
+    main()
