@@ -45,7 +45,16 @@ test-presets: setup  ## every preset of the papers, run whole at a tiny scale wi
 test-slurm: setup  ## sweeps on a real SLURM, brought up on this machine (Debian packages are installed if missing)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/slurm
 
-bench: setup  ## ratios of speed, measured side by side: workers against a SLURM job a trial, probes against the plain way
+# Wants the real SST-2 in BERTXFER_DATA.
+FOUND = build/bench
+bench: setup  ## ratios of speed, measured side by side; writes bench.json and docs/benchmark.md (about an hour)
+	$(BIN)/python -m pip install -q -c constraints.txt -e '.[bench]'
+	mkdir -p $(FOUND)
+	$(BIN)/python bench/speed.py --model minilm --json $(FOUND)/speed-minilm.json
+	$(BIN)/python bench/speed.py --model mini --json $(FOUND)/speed-mini.json
+	$(BIN)/python bench/speed.py --model mini-short --sweep 16 --json $(FOUND)/speed-mini-short.json
+	$(BIN)/python bench/growth.py --json $(FOUND)/growth.json
+	$(BIN)/python bench/page.py $(FOUND)
 	$(BIN)/python bench/slots.py
 	$(BIN)/python bench/probes.py
 

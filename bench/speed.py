@@ -1,6 +1,6 @@
 """The same trials in the ways people run them today and here, side by side in one run.
 
-    python bench/speed.py [--model minilm|mini] [--rounds 2] [--trials 2] [--sweep 8] [--json FILE]
+    python bench/speed.py [--model minilm|mini|mini-short] [--rounds 2] [--trials 2] [--sweep 8] [--json FILE]
 
 Prints trials an hour of each way, the ratios, and the peak memory of a process. A round runs `trials` trials of each of
 the ways of bench/ways.py, one process after the other with torch's own number of threads, and one sweep of `sweep`
@@ -32,6 +32,7 @@ NAMES = {
 TASKS = {
     "minilm": ["model=minilm", "model.pooling=cls", "task=sst2", "data.n=500", "training.epochs=5"],
     "mini": ["model=mini", "model.pooling=cls", "task=mini_sst2", "data.n=500", "training.epochs=5"],
+    "mini-short": ["model=mini", "model.pooling=cls", "task=mini_sst2", "data.n=100", "training.epochs=2"],
 }
 CHECK = ["data.n=96", "training.epochs=1", "data.dev_n=200", "model.dropout=0"]
 
@@ -52,7 +53,7 @@ def main() -> None:
 
 def compare(model: str, rounds: int, trials: int, sweep: int, scratch: Path) -> dict[str, Any]:
     words = TASKS[model]
-    found: dict[str, Any] = {"model": model, "words": words, "check": check(words, scratch)}
+    found: dict[str, Any] = {"words": words, "check": check(words, scratch), "check_words": " ".join(CHECK)}
     print(f"{' '.join(words)}; without dropout {found['check']}", flush=True)
     seconds: dict[str, list[float]] = {way: [] for way in NAMES}  # a trial, one value a process or sweep
     memory: dict[str, float] = dict.fromkeys(NAMES, 0.0)
