@@ -39,7 +39,7 @@ chromium:
 test: setup chromium  ## all tests but those of the presets and those that need a cluster
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal --ignore=tests/slurm --ignore=tests/presets
 
-test-presets: setup  ## every preset of the papers, run whole at a tiny scale with its figures, tables and report
+test-presets: setup  ## every preset of the papers, run whole at a tiny scale with figures, tables and report; compiled layers
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests/presets
 
 test-slurm: setup  ## sweeps on a real SLURM, brought up on this machine (Debian packages are installed if missing)

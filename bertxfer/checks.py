@@ -78,6 +78,10 @@ def check(config: Config) -> None:
             raise ConfigError(key, f"{value} is out of range; it must be {bound}")
     if (config.training.stop is None) != (config.training.patience is None):
         raise ConfigError("training.patience", "goes with training.stop; give both or neither")
+    if config.training.compiled and not config.training.packed:
+        raise ConfigError(
+            "training.compiled", "what is compiled are the layers of packed batches; leave training.packed"
+        )
     _check_probe(config)
     _check_task(config.task)
     _check_sample(config)

@@ -128,6 +128,7 @@ class Training:
     report: str = "last"  # the epoch whose dev score counts: last (the papers) or best
     precision: str = "fp32"  # fp32, bf16, tf32
     packed: bool = True  # sequences laid end to end instead of padded: the same numbers, but other dropout masks
+    compiled: bool = False  # layers through torch.compile; docs/speed.md has the verdict
 
 
 @dataclass

@@ -43,7 +43,7 @@ class Model(nn.Module):
             self.pooler = Pooler(_linear(width, width, generator) if pretrained is None else pretrained.dense)
         encoder.pooler = None  # type: ignore[assignment]
         self.encoder = encoder
-        self.layers = packing.layers_of(encoder)
+        self.layers, self.compiled = packing.layers_of(encoder), science.training.compiled
         own = config.dropout if config.model_type == "distilbert" else config.hidden_dropout_prob
         self.dropout = nn.Dropout(own if dropout is None else dropout)
 
@@ -51,7 +51,7 @@ class Model(nn.Module):
         """Logits (rows, classes), scores (rows, 1), or the logits of starts and ends (rows, tokens, 2)."""
         if isinstance(batch, Packed):
             firsts_only = self.pooler is not None
-            states, mask = packing.encode(self.encoder, self.layers, batch, firsts_only), batch.mask
+            states, mask = packing.encode(self.encoder, self.layers, batch, firsts_only, self.compiled), batch.mask
             firsts, spread = states, batch.padded
         else:
             states, mask = self.encoder(**batch).last_hidden_state, batch["attention_mask"]

@@ -123,6 +123,8 @@ class Science:
                 del stage["data"]["dev_n"]
             if stage["training"]["packed"] == _packed_by_default(self.semantics):
                 del stage["training"]["packed"]
+            if not stage["training"]["compiled"]:
+                del stage["training"]["compiled"]
         return {key: value for key, value in plain.items() if value is not None or key not in ("chain", "probe")}
 
     @property
@@ -256,7 +258,7 @@ def _stage_science(config: Config, model: Pretrained, inputs: Inputs) -> tuple[S
     if training.epochs == 0:  # nothing is trained, so nothing of how it would be matters
         optimizer, training = Optimizer("adam", 0.0), Training(epochs=0, precision=training.precision)
     if config.probe.features is not None:  # a frozen encoder draws no dropout, so nothing depends on the layout
-        training = dataclasses.replace(training, packed=True)
+        training = dataclasses.replace(training, packed=True, compiled=False)
     return StageScience(science, _sample(config, model), optimizer, training, pooling), origin.where
 
 
@@ -322,7 +324,7 @@ def _data_from(plain: dict[str, Any]) -> DataScience:
 
 
 def _training_from(plain: dict[str, Any], semantics: int) -> Training:
-    return _build(Training, {"packed": _packed_by_default(semantics), **plain})
+    return _build(Training, {"packed": _packed_by_default(semantics), "compiled": False, **plain})
 
 
 def _packed_by_default(semantics: int) -> bool:

@@ -1,7 +1,8 @@
 """Packed batches: sequences laid end to end, so that no layer computes padding, and attention stays inside each."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import torch
@@ -79,7 +80,9 @@ def _layer(layer: nn.Module, family: Family) -> Layer:
     return Layer(*(None if name is None else layer.get_submodule(name) for name in names))  # type: ignore[arg-type]
 
 
-def encode(encoder: nn.Module, layers: tuple[Layer, ...], batch: Packed, firsts_only: bool = False) -> Tensor:
+def encode(
+    encoder: nn.Module, layers: tuple[Layer, ...], batch: Packed, firsts_only: bool = False, compiled: bool = False
+) -> Tensor:
     """The states (tokens, width) after the last layer: what the encoder's own forward computes from padded rows.
 
     Its modules and weights are used, in the order in which it uses them; only the rows are laid out otherwise.
@@ -98,10 +101,17 @@ def encode(encoder: nn.Module, layers: tuple[Layer, ...], batch: Packed, firsts_
         states = parts.embeddings_project(states)
     bias = torch.zeros(batch.mask.shape, device=states.device).masked_fill_(batch.mask == 0, -torch.inf)
     bias = bias[:, None, None, :].expand(-1, config.num_attention_heads, -1, -1)
+    through = _compiled() if compiled else _through
     for layer in layers[:-1]:
-        states = _through(layer, states, states, batch, bias)
+        states = through(layer, states, states, batch, bias)
     read = states.index_select(0, batch.firsts) if firsts_only else states
-    return _through(layers[-1], states, read, batch, bias)
+    return through(layers[-1], states, read, batch, bias)
+
+
+@lru_cache(maxsize=1)
+def _compiled() -> Callable[..., Tensor]:
+    """One compilation for all layers and lengths."""
+    return torch.compile(_through, dynamic=True)
 
 
 def _through(layer: Layer, states: Tensor, read: Tensor, batch: Packed, bias: Tensor) -> Tensor:
