@@ -16,7 +16,7 @@ def test_compiled_layers_give_the_same_losses(low_model: Path, tmp_path: Path) -
     drained(store, plain, compiled)
     results = [result(store, one) for one in (plain, compiled)]
     assert results[0]["score"] == results[1]["score"]
-    losses = [[line for line in _losses(store.folder(one.id))] for one in (plain, compiled)]
+    losses = [_losses(store.folder(one.id)) for one in (plain, compiled)]
     assert len(losses[0]) == 8
     assert losses[1] == pytest.approx(losses[0], abs=1e-5)
     assert losses[1] != losses[0] or results[0]["weights_digest"] != results[1]["weights_digest"]  # it was compiled
