@@ -86,7 +86,9 @@ class Store:
         """Whether the config hashes to its id, read fast; false is no verdict."""
         try:
             text = (self.folder(trial_id) / "config.yaml").read_text(encoding="utf-8")
-            return identify({key: value for part in _PARTS.split(text) for key, value in _part(part).items()}) == trial_id
+            return (
+                identify({key: value for part in _PARTS.split(text) for key, value in _part(part).items()}) == trial_id
+            )
         except (OSError, yaml.YAMLError, AttributeError, TypeError, ValueError):
             return False
 

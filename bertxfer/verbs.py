@@ -233,7 +233,7 @@ def track(words: Sequence[str]) -> int:
     if told.sweep is None:
         asked = sorted(path.name for path in (store.root / "trials").glob("*"))
     else:
-        asked = [trial.id for trial in manifest.read(manifest.find(told.output_dir, told.sweep)).trials]
+        asked = [trial.id for trial in manifest.outline(manifest.find(told.output_dir, told.sweep)).trials]
     done = [trial_id for trial_id in asked if store.complete(trial_id)]
     failed = sum(not tracking.track(trial_id, store, [told.tracker], print) for trial_id in done)
     print(f"{told.tracker}: {len(done) - failed} of {len(done)} finished trials are logged")
