@@ -1,6 +1,9 @@
 """Refusals: a config that cannot be run is told so by key, before anything heavy is imported."""
 
 import math
+from collections.abc import Sequence
+from functools import cache
+from importlib.util import find_spec
 from typing import Any
 
 from bertxfer.config import Config, Task
@@ -19,6 +22,8 @@ METRICS = {
         "f1_unanswerable",
     ),
 }
+# Packages, and the extras that install them; tracking.py logs to them.
+TRACKERS = ("tensorboard", "mlflow", "wandb")
 _CHOICES = {
     "task.kind": tuple(METRICS),
     "task.source": ("rows", "mini"),
@@ -85,6 +90,7 @@ def check(config: Config) -> None:
     _check_probe(config)
     _check_task(config.task)
     _check_sample(config)
+    check_trackers(config.runtime.track)
 
 
 def _check_probe(config: Config) -> None:
@@ -138,6 +144,19 @@ def _check_sample(config: Config) -> None:
         raise ConfigError("data.n", f"{n!r} is not a number of rows; give a whole number from 1, or all")
     if size is not None and n > size:
         raise ConfigError("data.n", f"{n} is more than the {size} training rows of task={config.task.name}")
+
+
+def check_trackers(names: Sequence[str], key: str = "runtime.track") -> None:
+    for name in names:
+        if name not in TRACKERS:
+            raise ConfigError(key, f"{name!r} is not one of {', '.join(TRACKERS)}")
+        if not _installed(name):
+            raise ConfigError(key, f"{name} is not installed here; pip install 'bertxfer[{name}]'")
+
+
+@cache
+def _installed(package: str) -> bool:
+    return find_spec(package) is not None
 
 
 def _value(config: Config, key: str) -> Any:

@@ -62,8 +62,8 @@ def _unquoted_range(word: str) -> str:
 
 def _unquoted_list(word: str) -> str:
     """`analysis=weights,attention` asks for both, and is not a sweep: what a trial leaves behind is no axis."""
-    match = re.fullmatch(r"(analysis|keep)=(\w+(?:,\w+)+)", word)
-    return f"{match[1]}=[{match[2]}]" if match else word
+    match = re.fullmatch(r"(analysis|keep|runtime\.track)=(\w+(?:,\w+)*)", word)
+    return f"{match[1]}=[{match[2]}]" if match and match[2] != "null" else word
 
 
 def one_sentence(error: Exception, keys: Sequence[str]) -> str:

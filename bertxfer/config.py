@@ -170,6 +170,7 @@ class Runtime:
     threads: int | None = None  # CPU threads; null: what the machine gives
     checkpoint_seconds: float = 60.0  # 0: after every step
     output_dir: str = "${oc.env:BERTXFER_OUTPUT,multirun_outputs}"
+    track: list[str] = field(default_factory=list)  # where finished trials are logged too: tensorboard, mlflow, wandb
 
 
 @dataclass

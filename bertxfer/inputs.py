@@ -16,9 +16,10 @@ class Inputs:
         self._stand_in = STAND_IN if stand_ins else None
         self._models: dict[str, Pretrained] = {}
         self._rows: dict[str, Origin] = {}
+        self._keys: dict[tuple[int, ...], tuple[tuple[object, ...], str]] = {}
 
     def model(self, model: Model) -> Pretrained:
-        key = repr(model)
+        key = self._key(model)
         if key not in self._models:
             self._models[key] = pretrained.find(model, self._stand_in)
         found = self._models[key]
@@ -27,10 +28,17 @@ class Inputs:
         return found
 
     def rows(self, task: Task, data: Data) -> Origin:
-        key = repr((task, data.root))
+        key = self._key(task, data.root)
         if key not in self._rows:
             self._rows[key] = origins.find(task, data, self._stand_in)
         found = self._rows[key]
         if found.version == STAND_IN:
             self.absent[f"data of task {task.name}"] = None
         return found
+
+    def _key(self, *parts: object) -> str:
+        """Equal inputs have equal keys. The configs of a sweep share their parts, and each is spelled out once."""
+        same = tuple(map(id, parts))
+        if same not in self._keys:
+            self._keys[same] = (parts, repr(parts))  # the parts are kept, so that no other object gets their ids
+        return self._keys[same][1]

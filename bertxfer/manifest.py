@@ -40,6 +40,22 @@ class Manifest:
         return Store(self.folder.parent.parent, self.artifacts.max_gb)
 
 
+@dataclass(frozen=True)
+class Named:
+    """A trial of a frozen sweep by its id, and what is wanted beside its result."""
+
+    id: str
+    outputs: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Outline:
+    """A frozen sweep as far as its trials' names: all that counting takes, in a tenth of the time of `read`."""
+
+    folder: Path
+    trials: list[Named]
+
+
 def name_of(sweep: Sweep) -> str:
     """The name of a sweep's folder, which follows from its trials."""
     ids = hashlib.sha256(" ".join(sorted(trial.id for trial in sweep.trials)).encode()).hexdigest()[:8]
@@ -76,8 +92,18 @@ def read(folder: Path) -> Manifest:
     except FileNotFoundError:
         raise BertxferError(f"there is no sweep at {folder}") from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise BertxferError(f"{path} cannot be read ({error}); move it away and launch the sweep again") from error
+        raise _unreadable(path, error) from error
     return Manifest(folder, points, dataclasses.replace(runtime, output_dir=str(folder.parent.parent)), artifacts)
+
+
+def outline(folder: Path) -> Outline:
+    """A frozen sweep by the names of its trials alone, which are not checked here."""
+    path = folder / "manifest.json"
+    try:
+        trials = json.loads(path.read_text(encoding="utf-8"))["trials"]
+        return Outline(folder, [Named(plain["id"], tuple(plain["outputs"])) for plain in trials])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise _unreadable(path, error) from error
 
 
 def find(root: Path, name: str) -> Path:
@@ -90,6 +116,10 @@ def find(root: Path, name: str) -> Path:
         known = ", ".join(matches or names) or "none"
         raise BertxferError(f"{name!r} is {'no sweep' if not matches else 'more than one sweep'}; there are: {known}")
     return (root / "sweeps" / matches[0]).absolute()
+
+
+def _unreadable(path: Path, error: Exception) -> BertxferError:
+    return BertxferError(f"{path} cannot be read ({error}); move it away and launch the sweep again")
 
 
 def _as_dict(trial: Trial) -> dict[str, Any]:

@@ -46,11 +46,11 @@ class Plan:
 def plan(words: Sequence[str], multirun: bool, composer: Composer, inputs: Inputs, output_dir: Path | None) -> Plan:
     """The plan of a run with these words. It starts and writes nothing."""
     found = _asked_for(words, multirun, composer, inputs)
-    works = {trial.id: costs.work_of(trial.science.as_dict(), config.task.train_size) for trial, config in found}
     trials = list({trial.id: trial for trial, _ in found}.values())
     store = Store((output_dir or Path(found[0][1].runtime.output_dir)).absolute())
     states = states_of(trials, store)
-    left = [works[trial.id] for trial in trials if states[trial.id] != "done"]
+    works = {t.id: costs.work_of(t.science.as_dict(), c.task.train_size) for t, c in found if states[t.id] != "done"}
+    left = list(works.values())
     left += _stages_to_run(found, states, store)
     return Plan(
         len(found),

@@ -2,6 +2,7 @@
 
 import time
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,18 +13,19 @@ from rich.table import Table
 from bertxfer import chains, manifest
 from bertxfer.errors import BertxferError
 from bertxfer.identity import Science
-from bertxfer.manifest import Manifest
+from bertxfer.manifest import Manifest, Outline
 from bertxfer.queue import Queue, Situation
 from bertxfer.store import Store
 
 STATES = ("done", "running", "failed", "waiting")
+MANY = 500  # trials; a framed table takes 2 ms a row to lay out
 
 
 @dataclass
 class Watch:
     """The states of a sweep's trials. What is done stays done and is not looked at again."""
 
-    sweep: Manifest
+    sweep: Manifest | Outline
     queue: Queue
     situations: dict[str, Situation] = field(default_factory=dict)
 
@@ -51,9 +53,9 @@ def show(root: Path, name: str | None) -> None:
         folders = sorted(path.parent for path in (root / "sweeps").glob("*/manifest.json"))
         table = Table("sweep", *STATES, "trials")
         for folder in folders:
-            sweep = manifest.read(folder)
-            counts = Watch(sweep, Queue(sweep.store, latest_launch(folder))).look()
-            table.add_row(sweep.name, *(str(counts[state]) for state in STATES), str(len(sweep.trials)))
+            sweep = manifest.outline(folder)
+            counts = Watch(sweep, Queue(Store(root), latest_launch(folder))).look()
+            table.add_row(folder.name, *(str(counts[state]) for state in STATES), str(len(sweep.trials)))
         console.print(table if folders else f"no sweeps in {root}")
     elif Store(root).folder(name).is_dir():
         _show_trial(console, Store(root), name)
@@ -64,16 +66,30 @@ def show(root: Path, name: str | None) -> None:
 def _show_sweep(console: Console, sweep: Manifest) -> None:
     watch = Watch(sweep, Queue(sweep.store, latest_launch(sweep.folder)))
     counts = watch.look()
-    table = Table("trial", "task", "n", "seed", "treatment", "state", "score, or what is known", title=sweep.name)
+    columns = ("trial", "task", "n", "seed", "treatment", "state", "score, or what is known")
+    rows: list[tuple[str, ...]] = []
     for trial in sweep.trials:
         science = trial.science
         state = watch.situations[trial.id].state
         size = science.data.n or (f"{science.data.fraction:g} of all" if science.data.fraction else "all")
         told = _told(sweep.store, trial.id, watch.situations[trial.id])
         seed = str(science.seeds["order"])
-        table.add_row(trial.id, science.task.name, str(size), seed, chains.describe(science), state, told)
-    console.print(table)
+        rows.append((trial.id, science.task.name, str(size), seed, chains.describe(science), state, told))
+    if len(rows) > MANY:
+        _print_lines([columns, *rows])
+    else:
+        table = Table(*columns, title=sweep.name)
+        for row in rows:
+            table.add_row(*row)
+        console.print(table)
     console.print(counts_line(counts, len(sweep.trials)))
+
+
+def _print_lines(rows: Sequence[tuple[str, ...]]) -> None:
+    """Aligned columns without a frame."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
 
 
 def _told(store: Store, trial_id: str, situation: Situation) -> str:

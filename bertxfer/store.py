@@ -2,9 +2,11 @@
 
 import json
 import math
+import re
 import shutil
 import traceback
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +39,7 @@ class Store:
     def result(self, trial_id: str) -> Result | None:
         """The trial's result, if it is done. A folder whose config is not the one its id hashes is an error."""
         result = self.result_alone(trial_id)
-        if result is not None:
+        if result is not None and not self._vouched(trial_id):
             self.config(trial_id)
         return result
 
@@ -80,6 +82,16 @@ class Store:
             raise BertxferError(f"{path} hashes to {found}, not to its folder's id; it was edited, and is not trusted")
         return plain
 
+    def _vouched(self, trial_id: str) -> bool:
+        """Whether the config hashes to its id, read fast; false is no verdict."""
+        try:
+            text = (self.folder(trial_id) / "config.yaml").read_text(encoding="utf-8")
+            return (
+                identify({key: value for part in _PARTS.split(text) for key, value in _part(part).items()}) == trial_id
+            )
+        except (OSError, yaml.YAMLError, AttributeError, TypeError, ValueError):
+            return False
+
     def begin(self, trial: Trial) -> Path:
         """The trial's folder, with its config written down; a trial begun before goes on in it."""
         folder = self.folder(trial.id)
@@ -87,7 +99,7 @@ class Store:
         if (folder / "config.yaml").exists():
             self.config(trial.id)
         else:
-            write_text(folder / "config.yaml", yaml.safe_dump(trial.science.as_dict(), sort_keys=False))
+            write_text(folder / "config.yaml", yaml.dump(trial.science.as_dict(), Dumper=_Dumper, sort_keys=False))
         return folder
 
     def record(
@@ -143,3 +155,11 @@ def _write_table(columns: dict[str, Any], path: Path) -> None:
 
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_Dumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+_PARTS = re.compile(r"^(?=\w+:)", re.MULTILINE)  # where a key of the top level begins
+
+
+@lru_cache(maxsize=4096)
+def _part(text: str) -> dict[str, Any]:
+    """Some lines of a config. Trials have most of theirs in common, so thousands are read in a fifth of the time."""
+    return yaml.load(text, Loader=_Loader) or {}

@@ -96,13 +96,16 @@ def points(command_line: Axes, among: Sequence[Axes]) -> list[tuple[str, ...]]:
 def configs(points: Iterable[tuple[str, ...]], composer: Composer) -> Iterable[Config]:
     """The config of each point. Choices of groups are composed once (150 ms), plain values are exchanged (0.1 ms)."""
     templates: dict[tuple[str, ...], Template] = {}
+    kinds: dict[str, bool] = {}  # of each word: a few make up all points
     task_named = task_finder(composer.compose)
     for point in points:
         heavy: list[str] = []
         light: list[Override] = []
         for word in point:
             override = _parsed(word)
-            (heavy.append(word) if _is_heavy(override, composer) else light.append(override))
+            if word not in kinds:
+                kinds[word] = _is_heavy(override, composer)
+            (heavy.append(word) if kinds[word] else light.append(override))
         keys = [override.key_or_group for override in light]
         shared = (*heavy, *keys)
         if shared not in templates:

@@ -219,6 +219,27 @@ def export(words: Sequence[str]) -> int:
     return 1 if refused else 0
 
 
+def track(words: Sequence[str]) -> int:
+    from bertxfer import manifest, tracking
+    from bertxfer.checks import TRACKERS, check_trackers
+    from bertxfer.store import Store
+
+    parser = _parser("track", "Logs finished trials that were not logged when they ended.")
+    parser.add_argument("tracker", help=f"one of {', '.join(TRACKERS)}")
+    parser.add_argument("sweep", nargs="?", help="only the trials of this sweep (all that are stored)")
+    told = parser.parse_args(words)
+    check_trackers([told.tracker], "tracker")
+    store = Store(told.output_dir.absolute())
+    if told.sweep is None:
+        asked = sorted(path.name for path in (store.root / "trials").glob("*"))
+    else:
+        asked = [trial.id for trial in manifest.outline(manifest.find(told.output_dir, told.sweep)).trials]
+    done = [trial_id for trial_id in asked if store.complete(trial_id)]
+    failed = sum(not tracking.track(trial_id, store, [told.tracker], print) for trial_id in done)
+    print(f"{told.tracker}: {len(done) - failed} of {len(done)} finished trials are logged")
+    return 1 if failed else 0
+
+
 VERBS: dict[str, Callable[[Sequence[str]], int]] = {
     "status": status,
     "worker": worker,
@@ -229,4 +250,5 @@ VERBS: dict[str, Callable[[Sequence[str]], int]] = {
     "explain": explain,
     "experiments": experiments,
     "export": export,
+    "track": track,
 }

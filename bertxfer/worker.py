@@ -19,7 +19,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from bertxfer import chains, manifest, slurm, summary
+from bertxfer import chains, manifest, slurm, summary, tracking
 from bertxfer.config import Runtime
 from bertxfer.errors import ArtifactGone, Interrupted, TrialError
 from bertxfer.files import write_json
@@ -184,6 +184,7 @@ def run_claimed(taken: Taken, store: Store, runtime: Runtime, stop: Stop, say: C
     for one, result, (outcome, _) in zip(trials, results, outcomes, strict=False):
         if outcome == "done" and not isinstance(result, TrialError):
             say(summary.line(result, "done"))
+            tracking.track(one.id, store, runtime.track, say)
         elif outcome == "failed":
             say(f"failed  {one.id}: {store.why_failed(one.id)}")
     return sum(outcome == "done" for outcome, _ in outcomes)

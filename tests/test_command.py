@@ -16,6 +16,7 @@ from bertxfer.command import in_order
         ("-m seed=0..9", "-m seed=range(0,10)"),
         ("-m data.n=5..5", "-m data.n=range(5,6)"),
         ("analysis=weights,attention", "analysis=[weights,attention]"),
+        ("runtime.track=tensorboard keep=null", "runtime.track=[tensorboard] keep=null"),
         ("-m k=0..L layer=L-1..L head=1..3", "-m k=choice(0..L) layer=choice(L-1..L) head=range(1,4)"),
         ("name=1..L k=L k=0..M", "name=1..L k=L k=0..M"),
         ("name=a..b +x=1 ~y", "name=a..b +x=1 ~y"),

@@ -13,7 +13,7 @@ import vl_convert
 from bertxfer.files import write_text, write_whole
 from bertxfer.report import charts, courses, heatmaps, words
 from bertxfer.report.figures import Figure
-from bertxfer.report.marks import Marks, marks_of
+from bertxfer.report.marks import Marks, marks_of, not_dashed
 from bertxfer.store import Store
 from bertxfer.summary import MINI_NOTE
 
@@ -81,6 +81,8 @@ def draw(
     title = f"{figure.title or name} · {', '.join(models(results))}"
     explanation = _explanation(figure)
     subtitle = [explanation] if explanation else []
+    if figure.dashed and dashed is None:  # on paper a figure stands without the notes of its page
+        subtitle.append(not_dashed(figure))
     if is_demonstration(results):
         subtitle.append(f"Demonstration: {MINI_NOTE}.")
     labels = {"labels": _labels(figure, marks)}

@@ -52,6 +52,8 @@ def marks_of(figure: Figure, results: pd.DataFrame, dashed: pd.DataFrame | None 
         if level.empty:
             notes.append(f"No trial of the level “{name}” is in this sweep.")
         parts.append(means(level, level_interval, "level").assign(x=None))
+    if figure.dashed and dashed is None:
+        notes.append(not_dashed(figure))
     if dashed is not None:
         own = dataclasses.replace(figure, series=(), where={}, x=figure.dashed["x"])
         line, more = places_of(own, dashed, named="probing")
@@ -59,6 +61,11 @@ def marks_of(figure: Figure, results: pd.DataFrame, dashed: pd.DataFrame | None 
         parts.append(means(line, figure.interval, "dashed"))
     data = pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)
     return Marks(data, [*notes, *_lone(data, figure)])
+
+
+def not_dashed(figure: Figure) -> str:
+    """Said where the experiment that would be drawn dashed has no results."""
+    return f"The dashed line is not drawn: no trial of {figure.dashed['experiment']} is done."
 
 
 def places_of(

@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from bertxfer import __version__, environment
 from bertxfer.files import write_text
-from bertxfer.report import contents, drawing, figures, frame, published, tables, words
+from bertxfer.report import contents, drawing, figures, frame, printing, published, tables, words
 from bertxfer.report.drawing import Drawing
 from bertxfer.report.figures import Figure
 from bertxfer.report.marks import sizes
@@ -93,7 +93,7 @@ def _tables(
         for made in tables.make(results, block, subject.store):
             # Several figures of one experiment may ask for tables of the same name.
             own = folder / "tables" / (str(i + 1) if len(blocks) > 1 else "")
-            paths = tables.write([made], own)
+            paths = printing.write([made], own)
             found.append((made, [path.relative_to(folder).as_posix() for path in paths]))
     return found
 

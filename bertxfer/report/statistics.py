@@ -23,6 +23,7 @@ LEVEL = 0.05
 PAPER_CODE_T = 2.667  # tamkin2020's plotting code takes it for any number of trials, and sd with ddof 0
 # The sign-flip test of n pairs cannot give less than 2 / 2**n: below 0.05 from six pairs on.
 FEWEST_PAIRS = 6
+_FLIPS = 9999
 # What must agree for two trials to be a pair, where a table has it: the rows they saw, their order and the classifier.
 _PAIR = ("seed", "seeds.subsample", "seeds.order", "seeds.head", "data_digest")
 
@@ -120,15 +121,31 @@ def paired(differences: Sequence[float] | Array, seed: int = 0) -> dict[str, flo
         return {"p_t": 1.0, "p_wilcoxon": 1.0, "p_permutation": 1.0}
     # Without spread t has no distribution: a p of zero from two equal differences would be a lie.
     p_t = math.nan if _flat(values) else float(stats.ttest_1samp(values, 0.0).pvalue)
-    flips = stats.permutation_test(
-        (values,),
-        np.mean,
-        vectorized=True,
-        permutation_type="samples",
-        n_resamples=9999,
-        rng=np.random.default_rng(seed),
-    )
-    return {"p_t": p_t, "p_wilcoxon": float(stats.wilcoxon(values).pvalue), "p_permutation": float(flips.pvalue)}
+    return {"p_t": p_t, "p_wilcoxon": _wilcoxon(values), "p_permutation": sign_flips(values, seed)}
+
+
+def _wilcoxon(values: Array) -> float:
+    """Signed ranks. scipy's own where it has a formula; few pairs with ties are flipped, which takes it 0.1 s."""
+    given = values[values != 0]
+    if 2 ** len(values) > _FLIPS:
+        return float(stats.wilcoxon(values).pvalue)
+    return sign_flips(np.sign(given) * stats.rankdata(np.abs(given)))
+
+
+def sign_flips(values: Array, seed: int = 0) -> float:
+    """How often flipped signs give a mean as far from zero, two-sided: of all flips, or of 9,999 random ones.
+
+    scipy's permutation_test says the same, but makes flip after flip in Python: 0.13 s for 97 pairs, here 0.009 s.
+    """
+    n = len(values)
+    exact = 2**n <= _FLIPS
+    if exact:
+        signs = 1.0 - 2.0 * (np.arange(2**n)[:, None] >> np.arange(n) & 1)
+    else:
+        signs = np.where(np.random.default_rng(seed).random((_FLIPS, n)) < 0.5, 1.0, -1.0)
+    near = 1 - 100 * float(np.finfo(float).eps)  # sums of the same numbers in another order differ in their last bits
+    as_far = int((np.abs(signs @ values) >= near * abs(values.sum())).sum())
+    return as_far / len(signs) if exact else (as_far + 1) / (len(signs) + 1)
 
 
 def claim(row: Mapping[str, Any]) -> str:

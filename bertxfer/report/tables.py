@@ -1,19 +1,15 @@
-"""The tables that a preset's `figure` block asks for, as Markdown, LaTeX and CSV.
-
-A table is made once, as numbers; what is printed of it are cells of text. CSV has the numbers, unrounded.
-"""
+"""The tables that a preset's `figure` block asks for: numbers, and the cells of text that are printed of them."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from bertxfer.errors import ConfigError
-from bertxfer.files import write_text
 from bertxfer.report import bootstrap, statistics
+from bertxfer.report import cells as printed
 from bertxfer.report import frame as frames
 from bertxfer.report.frame import is_gap, select
 from bertxfer.store import Store
@@ -54,54 +50,14 @@ def _labelled(table: Table, results: pd.DataFrame) -> Table:
     return replace(table, note=note, data=data)
 
 
-def write(tables: Sequence[Table], folder: Path) -> list[Path]:
-    """Each table as NAME.md, NAME.tex and NAME.csv."""
-    folder.mkdir(parents=True, exist_ok=True)
-    paths = []
-    for table in tables:
-        kinds = {"md": markdown(table), "tex": latex(table), "csv": table.data.to_csv(index=False)}
-        for ending, text in kinds.items():
-            paths.append(folder / f"{table.name}.{ending}")
-            write_text(paths[-1], text)
-    return paths
-
-
-def markdown(table: Table) -> str:
-    lines = [f"**{_md(table.title)}**", "", _md_row(table.cells.columns), "|" + "---|" * len(table.cells.columns)]
-    for i, row in enumerate(table.cells.itertuples(index=False)):
-        lines.append(_md_row(row, [_marks(table, i, column) for column in table.cells.columns]))
-    return "\n".join([*lines, *(["", _md(table.note)] if table.note else [])]) + "\n"
-
-
-def latex(table: Table) -> str:
-    """A booktabs table; `\\cellcolor` of a shaded cell needs the package xcolor with the option `table`."""
-    columns = [column for column in table.cells.columns if column != WORDS]  # sentences do not fit a printed row
-    rows = [" & ".join(_tex(column) for column in columns) + r" \\", r"\midrule"]
-    for i, row in enumerate(table.cells[columns].itertuples(index=False)):
-        texts = []
-        for column, value in zip(columns, row, strict=True):
-            bold, shaded = _marks(table, i, column)
-            text = rf"\textbf{{{_tex(value)}}}" if bold else _tex(value)
-            texts.append(rf"\cellcolor{{gray!25}}{text}" if shaded else text)
-        rows.append(" & ".join(texts) + r" \\")
-    caption = f"{table.title}. {table.note}".rstrip(". ") + "."
-    head = [
-        r"\begin{table}",
-        r"\centering",
-        rf"\caption{{{_tex(caption)}}}",
-        rf"\begin{{tabular}}{{{'l' * len(columns)}}}",
-    ]
-    return "\n".join([*head, r"\toprule", *rows, r"\bottomrule", r"\end{tabular}", r"\end{table}"]) + "\n"
-
-
 def summary(results: pd.DataFrame, figure: Figure, store: Store) -> Table:
     """Means with their interval: a row for each facet and series, a column for each value of x and each level."""
-    return _scores(results, figure, "summary", _mean_cell)
+    return _scores(results, figure, "summary", printed.mean_cell)
 
 
 def medians(results: pd.DataFrame, figure: Figure, store: Store) -> Table:
     """The same with medians, and the range of the trials."""
-    return _scores(results, figure, "medians", _median_cell)
+    return _scores(results, figure, "medians", printed.median_cell)
 
 
 def _scores(results: pd.DataFrame, figure: Figure, name: str, cell: Callable[[Any], str]) -> Table:
@@ -110,13 +66,13 @@ def _scores(results: pd.DataFrame, figure: Figure, name: str, cell: Callable[[An
     main = table[table[x].notna()] if levels and x is not None else table  # levels have columns of their own
     rows_by = _apart(main, _rows_by(results, figure), x)
     data = statistics.summarize(main, [*rows_by, *([x] if x is not None else [])], "y", interval)
-    cells = _wide(data.assign(column=data[x].map(_text) if x is not None else "score"), rows_by, figure, cell)
+    cells = _wide(data.assign(column=data[x].map(printed.text) if x is not None else "score"), rows_by, figure, cell)
     parts, everywhere = [data], frames.measured(results, {**figure, "where": None})
     keys = [key for key in (figure.get("facets", "task"), "measure") if key in rows_by]
     for words, where in levels.items():
         parts.append(statistics.summarize(select(everywhere, where), keys, "y", interval).assign(level=str(words)))
         cells[str(words)] = _matched(cells, parts[-1], keys, cell)
-    notes = [str(frames.completeness(results)), _interval_words(interval, data)]
+    notes = [str(frames.completeness(results)), printed.interval_words(interval, data)]
     title = f"{'Medians' if name == 'medians' else 'Means'} of scores x100"
     title += f", columns: {figure.get('x_label') or x}" if x is not None else ""
     return Table(name, title, cells, pd.concat(parts, ignore_index=True), ". ".join(filter(None, notes)))
@@ -127,12 +83,12 @@ def differences(results: pd.DataFrame, figure: Figure, store: Store) -> Table:
     table = _with_baseline(results, figure)
     by = _by(table, figure)
     data = statistics.differences(table, by, _baseline(figure), _within(table, figure), "y")
-    cells = pd.DataFrame({column: data[column].map(_text) for column in by})
-    cells["difference x100"] = [_signed(100 * value) for value in data["mean"]]
-    cells["95% interval"] = [_span(100 * a, 100 * b) for a, b in zip(data["low"], data["high"], strict=True)]
-    cells["effect size"] = [_fixed(value, 2) for value in data["effect"]]
+    cells = pd.DataFrame({column: data[column].map(printed.text) for column in by})
+    cells["difference x100"] = [printed.signed(100 * value) for value in data["mean"]]
+    cells["95% interval"] = [printed.span(100 * a, 100 * b) for a, b in zip(data["low"], data["high"], strict=True)]
+    cells["effect size"] = [printed.fixed(value, 2) for value in data["effect"]]
     for name, column in _TESTS.items():
-        cells[name] = [_fixed(value, 3) for value in data[column]]
+        cells[name] = [printed.p_value(value) for value in data[column]]
     cells["pairs"] = data["n"].map(str)
     cells[WORDS] = data["words"]
     lonely = int(data["unpaired"].sum())
@@ -158,7 +114,7 @@ def correlations(results: pd.DataFrame, figure: Figure, store: Store) -> Table:
     cells = pd.DataFrame({"tasks compared": [f"{a}, {b}" for a, b in zip(data["a"], data["b"], strict=True)]})
     for name in ("spearman", "pearson"):
         pairs = zip(data[name], data[f"p_{name}"], strict=True)
-        cells[f"{name.title()} (p)"] = [f"{_fixed(r, 2)} ({_fixed(p, 3)})" for r, p in pairs]
+        cells[f"{name.title()} (p)"] = [f"{printed.fixed(r, 2)} ({printed.p_value(p)})" for r, p in pairs]
     cells["permutations"] = data["n"].map(str)
     cells[WORDS] = data["words"]
     return Table("correlations", "Correlations between tasks over permutations of the layers", cells, data)
@@ -175,7 +131,7 @@ def matrix(results: pd.DataFrame, figure: Figure, store: Store) -> Table:
     means = {(row["task"], row["first"]): row["mean"] for row in data.to_dict("records")}
     cells = pd.DataFrame({"final task": finals})
     for first in firsts:
-        cells[first] = [_fixed(means.get((task, first), math.nan), 3) for task in finals]
+        cells[first] = [printed.fixed(means.get((task, first), math.nan), 3) for task in finals]
     cells["metric"] = [select(data, {"task": task})["measure"].iloc[0] for task in finals]
     bold, shaded = set(), set()
     for i, task in enumerate(finals):
@@ -194,9 +150,11 @@ def heads(results: pd.DataFrame, figure: Figure, store: Store) -> Table:
     data = head_differences(results, figure)
     layers, numbers = sorted(set(data["layer"])), sorted(set(data["head"]))
     found = {(row["layer"], row["head"]): row["difference"] for row in data.to_dict("records")}
-    cells = pd.DataFrame({"layer": [f"layer {_text(layer)}" for layer in layers]})
+    cells = pd.DataFrame({"layer": [f"layer {printed.text(layer)}" for layer in layers]})
     for head in numbers:
-        cells[f"head {_text(head)}"] = [_signed(found.get((layer, head), math.nan), 3) for layer in layers]
+        cells[f"head {printed.text(head)}"] = [
+            printed.signed(found.get((layer, head), math.nan), 3) for layer in layers
+        ]
     trials = int(data["n"].max()) if len(data) else 0
     note = "" if trials >= statistics.FEWEST_PAIRS else f"at most {trials} trials a head: too few for a claim"
     return Table("heads", "Difference from the baseline with one attention head redrawn", cells, data, note)
@@ -223,10 +181,10 @@ def quartiles_by_head(results: pd.DataFrame, figure: Figure, store: Store) -> Ta
 def _quartiles(results: pd.DataFrame, figure: Figure, by: str) -> Table:
     data = statistics.quartiles(head_differences(results, figure), by, "difference")
     cells = pd.DataFrame(
-        {by: [f"{by} {_text(value)}" for value in data[by]], "count": data["count"].astype(int).map(str)}
+        {by: [f"{by} {printed.text(value)}" for value in data[by]], "count": data["count"].astype(int).map(str)}
     )
     for column in ("mean", "sd", "min", "25%", "50%", "75%", "max"):
-        cells[column] = [_fixed(value, 4) for value in data[column]]
+        cells[column] = [printed.fixed(value, 4) for value in data[column]]
     return Table(f"quartiles_by_{by}", f"Differences from the baseline by {by}", cells, data)
 
 
@@ -237,7 +195,7 @@ def columns(results: pd.DataFrame, figure: Figure, store: Store) -> Table:
     cells, parts = pd.DataFrame({"task": tasks}), []
     for words, where in (figure.get("levels") or {}).items():
         part = statistics.summarize(select(table, where), ["task", "measure"], "y", figure.get("interval") or "t95")
-        cells[str(words)] = _matched(cells, part, ["task"], _mean_cell)
+        cells[str(words)] = _matched(cells, part, ["task"], printed.mean_cell)
         parts.append(part.assign(column=str(words)))
     metrics = table.drop_duplicates("task").set_index("task")["measure"]
     cells["metric"] = [metrics[task] for task in tasks]
@@ -257,11 +215,11 @@ def bootstrapped(results: pd.DataFrame, figure: Figure, store: Store) -> Table:
         own = select(base, {column: where[column] for column in within}).drop_duplicates("id")
         rows.append({**where, **_bootstrap_row(group, own, store)})
     data = pd.DataFrame(rows)
-    cells = pd.DataFrame({column: data[column].map(_text) for column in by})
+    cells = pd.DataFrame({column: data[column].map(printed.text) for column in by})
     for name in ("score", "difference"):
-        cells[f"{name} x100"] = [_fixed(100 * value, 1) for value in data[name]]
+        cells[f"{name} x100"] = [printed.fixed(100 * value, 1) for value in data[name]]
         limits = zip(data[f"{name}_low"], data[f"{name}_high"], strict=True)
-        cells[f"95% interval of the {name}"] = [_span(100 * low, 100 * high) for low, high in limits]
+        cells[f"95% interval of the {name}"] = [printed.span(100 * low, 100 * high) for low, high in limits]
     cells["seeds"], cells["dev examples"] = data["seeds"].map(str), data["examples"].map(str)
     return Table("bootstrap", "Bootstrap over seeds and dev examples", cells, data)
 
@@ -360,7 +318,7 @@ def _wide(data: pd.DataFrame, rows_by: Sequence[str], figure: Figure, cell: Call
     labels = {str(key): str(words) for key, words in (figure.get("series_labels") or {}).items()}
     rows: dict[tuple[Any, ...], dict[str, str]] = {}
     for record in data.to_dict("records"):
-        key = tuple(_text(record[column]) for column in rows_by)
+        key = tuple(printed.text(record[column]) for column in rows_by)
         rows.setdefault(key, dict.fromkeys(names, "-"))[record["column"]] = cell(record)
     cells = pd.DataFrame([{**dict(zip(rows_by, key, strict=True)), **row} for key, row in rows.items()])
     cells = cells if len(cells) else pd.DataFrame(columns=[*rows_by, *names])
@@ -371,84 +329,5 @@ def _wide(data: pd.DataFrame, rows_by: Sequence[str], figure: Figure, cell: Call
 
 
 def _matched(cells: pd.DataFrame, part: pd.DataFrame, keys: Sequence[str], cell: Callable[[Any], str]) -> list[str]:
-    found = {tuple(_text(row[key]) for key in keys): cell(row) for row in part.to_dict("records")}
+    found = {tuple(printed.text(row[key]) for key in keys): cell(row) for row in part.to_dict("records")}
     return [found.get(tuple(row[key] for key in keys), "-") for row in cells.to_dict("records")]
-
-
-def _mean_cell(row: Mapping[str, Any]) -> str:
-    if is_gap(row["mean"]):
-        return f"-{_undefined(row)}"
-    half = (row["high"] - row["low"]) / 2
-    around = "" if is_gap(half) else f" ± {100 * half:.1f}"
-    return f"{100 * row['mean']:.1f}{around}{_undefined(row)}"
-
-
-def _median_cell(row: Mapping[str, Any]) -> str:
-    if is_gap(row["median"]):
-        return f"-{_undefined(row)}"
-    return f"{100 * row['median']:.1f} ({100 * row['min']:.1f} to {100 * row['max']:.1f}){_undefined(row)}"
-
-
-def _undefined(row: Mapping[str, Any]) -> str:
-    return f" ({row['undefined']} undefined)" if row["undefined"] else ""
-
-
-def _interval_words(interval: str, data: pd.DataFrame) -> str:
-    said = {
-        "t95": "±: 95% t-interval",
-        "sd2": "±: two standard deviations",
-        "paper_code": "±: as tamkin2020's code draws it, t=2.667 for any number of trials; not a 95% interval",
-    }[interval]
-    if not len(data):
-        return "no trial is done"
-    trials = f"{data['n'].min()} to {data['n'].max()}" if data["n"].nunique() > 1 else f"{data['n'].max()}"
-    return f"{said}, {trials} trials each" if data["n"].max() > 1 else "one trial each: no interval can be given"
-
-
-def _text(value: Any) -> str:
-    return "-" if is_gap(value) else f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _fixed(value: float, digits: int) -> str:
-    return "-" if is_gap(value) else f"{value:.{digits}f}"
-
-
-def _signed(value: float, digits: int = 1) -> str:
-    return "-" if is_gap(value) else f"{value:+.{digits}f}"
-
-
-def _span(low: float, high: float) -> str:
-    return "-" if is_gap(low) else f"{low:.1f} to {high:.1f}"
-
-
-def _marks(table: Table, row: int, column: str) -> tuple[bool, bool]:
-    return (row, column) in table.bold, (row, column) in table.shaded
-
-
-def _md_row(values: Any, marks: Sequence[tuple[bool, bool]] | None = None) -> str:
-    texts = []
-    for i, value in enumerate(values):
-        bold, shaded = marks[i] if marks else (False, False)
-        text = f"**{_md(value)}**" if bold else _md(value)
-        texts.append(f"{text} (best)" if shaded else text)
-    return "| " + " | ".join(texts) + " |"
-
-
-def _md(value: object) -> str:
-    text = " ".join(str(value).split())
-    return "".join(f"\\{letter}" if letter in "\\|*_`[]<>" else letter for letter in text)
-
-
-_TEX = {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "±": r"$\pm$",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    **{letter: f"\\{letter}" for letter in "&%$#_{}"},
-}
-
-
-def _tex(value: object) -> str:
-    return "".join(_TEX.get(letter, letter) for letter in " ".join(str(value).split()))

@@ -92,6 +92,11 @@ def test_another_experiment_is_drawn_dashed_over_the_same_axis(tmp_path: Path) -
     assert drawn is not None
     (mark,) = _marks(drawn, "dashed")
     assert (mark["x"], mark["series"], mark["n"]) == (3, "probing", 2)
+    assert "not drawn" not in json.dumps(drawn.spec)
+    alone = draw(figures_of(how)[0], frame(curve, store), store, "name")
+    assert alone is not None
+    said = "The dashed line is not drawn: no trial of any is done."
+    assert said in alone.marks.notes and said in alone.spec["title"]["subtitle"]
 
 
 def test_points_have_every_permutation_and_a_density(tmp_path: Path) -> None:

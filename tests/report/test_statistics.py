@@ -142,6 +142,18 @@ def test_differences_without_spread_are_no_certainty() -> None:
     assert "needs some spread" in claim({"n": 8, "mean": 0.01, "p_holm": math.nan, "low": 0.01, "high": 0.01})
 
 
+@pytest.mark.parametrize("n", [2, 3, 6, 9, 13, 14, 20])
+def test_flipped_signs_and_signed_ranks_are_scipys(n: int) -> None:
+    """With ties and zeros, as accuracies over the same dev rows have them."""
+    values = np.random.default_rng(n).integers(-3, 6, n) / 32
+    found, random = paired(values), np.random.default_rng(1)
+    flips = stats.permutation_test((values,), np.mean, vectorized=True, permutation_type="samples", rng=random)
+    # Beyond 13 pairs both draw flips at random, 9,999 each: four standard errors of a p of a half.
+    chance = 0 if n <= 13 else 4 * math.sqrt(0.25 / 9999 * 2)
+    assert found["p_permutation"] == pytest.approx(flips.pvalue, abs=chance + 1e-12)
+    assert found["p_wilcoxon"] == pytest.approx(stats.wilcoxon(values).pvalue, rel=1e-9)
+
+
 def test_correlations_between_tasks_are_over_the_same_permutations() -> None:
     rng = np.random.default_rng(1)
     a = rng.normal(size=10)

@@ -12,7 +12,8 @@ import pytest
 
 from bertxfer.errors import ConfigError
 from bertxfer.report import tables
-from bertxfer.report.tables import Table, latex, make, markdown, write
+from bertxfer.report.printing import latex, markdown, write
+from bertxfer.report.tables import Table, make
 from bertxfer.store import Store
 
 NOWHERE = Store("nowhere")
@@ -178,6 +179,20 @@ def test_bootstrapped_differences_are_of_the_same_seeds(tmp_path: Path) -> None:
     assert table.cells["score x100"].tolist() == ["50.0", "60.0", "50.0", "80.0"]
     assert table.cells["difference x100"].tolist() == ["-10.0", "-", "-30.0", "-"]
     assert table.cells["seeds"].tolist() == ["2"] * 4
+
+
+def test_no_p_is_printed_as_zero(tmp_path: Path) -> None:
+    rows = []
+    for seed in range(12):
+        rows.append({"k": 12, "seed": seed, "score": 0.8, "treatment_text": PRETRAINED})
+        rows.append({"k": 0, "seed": seed, "score": 0.5 + seed / 1000, "treatment_text": "layers 1-12 redrawn"})
+    made = make(results(*rows), {"x": "k", "tables": ["differences"]}, NOWHERE)
+    assert only(made).cells["p (paired t)"].tolist() == ["< 0.001"]
+    assert only(made).cells["p (permutation)"].tolist() == ["< 0.001"]  # 2 of the 4096 flips
+    paths = {path.suffix: path.read_text() for path in write(made, tmp_path)}
+    assert r"| \< 0.001 |" in paths[".md"] and r"& \textless{} 0.001 &" in paths[".tex"]
+    assert "0.000" not in paths[".md"] + paths[".tex"]
+    assert 0 < float(next(csv.DictReader(io.StringIO(paths[".csv"])))["p_t"]) < 1e-9  # the number itself
 
 
 def test_every_file_is_readable_and_nothing_in_a_name_breaks_it(tmp_path: Path) -> None:

@@ -1,0 +1,62 @@
+"""Numbers as the cells of a table print them. A gap is a dash; scores are times 100."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from bertxfer.report.frame import is_gap
+
+
+def mean_cell(row: Mapping[str, Any]) -> str:
+    """Of a row of a summary: its mean, with half of its interval where it has one."""
+    if is_gap(row["mean"]):
+        return f"-{_undefined(row)}"
+    half = (row["high"] - row["low"]) / 2
+    around = "" if is_gap(half) else f" ± {100 * half:.1f}"
+    return f"{100 * row['mean']:.1f}{around}{_undefined(row)}"
+
+
+def median_cell(row: Mapping[str, Any]) -> str:
+    """Of the same: its median, and the range of its trials."""
+    if is_gap(row["median"]):
+        return f"-{_undefined(row)}"
+    return f"{100 * row['median']:.1f} ({100 * row['min']:.1f} to {100 * row['max']:.1f}){_undefined(row)}"
+
+
+def _undefined(row: Mapping[str, Any]) -> str:
+    return f" ({row['undefined']} undefined)" if row["undefined"] else ""
+
+
+def interval_words(interval: str, data: pd.DataFrame) -> str:
+    """What stands behind ± in a summary, and of how many trials."""
+    said = {
+        "t95": "±: 95% t-interval",
+        "sd2": "±: two standard deviations",
+        "paper_code": "±: as tamkin2020's code draws it, t=2.667 for any number of trials; not a 95% interval",
+    }[interval]
+    if not len(data):
+        return "no trial is done"
+    trials = f"{data['n'].min()} to {data['n'].max()}" if data["n"].nunique() > 1 else f"{data['n'].max()}"
+    return f"{said}, {trials} trials each" if data["n"].max() > 1 else "one trial each: no interval can be given"
+
+
+def text(value: Any) -> str:
+    return "-" if is_gap(value) else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def fixed(value: float, digits: int) -> str:
+    return "-" if is_gap(value) else f"{value:.{digits}f}"
+
+
+def signed(value: float, digits: int = 1) -> str:
+    return "-" if is_gap(value) else f"{value:+.{digits}f}"
+
+
+def span(low: float, high: float) -> str:
+    return "-" if is_gap(low) else f"{low:.1f} to {high:.1f}"
+
+
+def p_value(value: float) -> str:
+    """Never 0.000: no test is that certain."""
+    return "-" if is_gap(value) else "< 0.001" if value < 0.001 else f"{value:.3f}"
