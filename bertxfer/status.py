@@ -15,6 +15,7 @@ from bertxfer.identity import Science
 from bertxfer.manifest import Manifest
 from bertxfer.queue import Queue, Situation
 from bertxfer.store import Store
+from bertxfer.summary import score_text
 
 STATES = ("done", "running", "failed", "waiting")
 
@@ -46,7 +47,7 @@ def latest_launch(folder: Path) -> str | None:
 
 def show(root: Path, name: str | None) -> None:
     """Every sweep in a line; or one sweep, trial by trial; or everything about one trial."""
-    console = Console()
+    console = Console(markup=False, emoji=False)
     if name is None:
         folders = sorted(path.parent for path in (root / "sweeps").glob("*/manifest.json"))
         table = Table("sweep", *STATES, "trials")
@@ -83,8 +84,7 @@ def _told(store: Store, trial_id: str, situation: Situation) -> str:
             result = store.result(trial_id)
         except BertxferError as error:
             return str(error)
-        score = result and result["score"]
-        return "undefined" if score is None else f"{score:.4f}"
+        return score_text(result) if result is not None else ""
     if situation.state == "running" and latest is not None:
         where = latest.owner.get("slurm_job") or str(latest.owner.get("host", "?")).split()[0]
         return f"attempt {latest.number} on {where}, heard of {max(0.0, latest.silent_for):.0f} s ago"

@@ -129,8 +129,8 @@ class Store:
 
 
 def number(value: float) -> float | None:
-    """JSON has no nan: a score that is not defined is null."""
-    return None if math.isnan(value) else value
+    """JSON has no nan and no infinity: what is not a finite number is null."""
+    return value if math.isfinite(value) else None
 
 
 def _write_table(columns: dict[str, Any], path: Path) -> None:

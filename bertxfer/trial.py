@@ -13,7 +13,7 @@ from bertxfer import analysis, chains, data, devices, encoders, environment, eva
 from bertxfer.checkpoints import Checkpoints
 from bertxfer.config import Runtime
 from bertxfer.data import Dataset
-from bertxfer.errors import Interrupted
+from bertxfer.errors import Interrupted, TrialError
 from bertxfer.evaluation import Evaluation
 from bertxfer.identity import Science, Trial
 from bertxfer.progress import Progress
@@ -70,6 +70,7 @@ def run(
 
     record = state.record
     counted = (record.best if science.training.report == "best" else record.last) or evaluate()
+    refuse_what_is_no_number(model.state_dict())
     weights = weights_digest(model.state_dict())
     with timings("analyse"):
         analysis.write(trial, model, dev, store, device, weights)
@@ -93,6 +94,7 @@ def facts(trial: Trial, counted: Evaluation, begin: Start, train: Dataset, dev: 
         "id": trial.id,
         "score": number(counted["score"]),
         "metrics": {name: number(value) for name, value in counted["metrics"].items()},
+        "undefined": counted.get("undefined", {}),  # a checkpoint of the first release has none
         "task": science.task.name,
         "model": science.model.name,
         "treatment": science.as_dict()["treatment"],
@@ -181,6 +183,15 @@ def data_digest(train: Dataset, dev: Dataset) -> str:
     """Says in one word whether two trials saw the same rows."""
     assert train.rows is not None and dev.rows is not None
     return hashlib.sha256(f"{train.rows.digest()} {dev.rows.digest()}".encode()).hexdigest()[:16]
+
+
+def refuse_what_is_no_number(tensors: dict[str, Tensor]) -> None:
+    """The last step can ruin weights after the last loss was seen, and rows that no dev text uses hide it."""
+    bad = [name for name, tensor in sorted(tensors.items()) if not bool(tensor.isfinite().all())]
+    if bad:
+        told = f"{bad[0]}{f' and {len(bad) - 1} other tensors' if len(bad) > 1 else ''}"
+        said = "the weights are no finite numbers after the last step"
+        raise TrialError(f"{said}: {told}; a lower optimizer.lr may help")
 
 
 def weights_digest(tensors: dict[str, Tensor]) -> str:

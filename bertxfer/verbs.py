@@ -111,7 +111,7 @@ def plan(words: Sequence[str]) -> int:
     if told.json:
         print(json.dumps(planning.as_dict(found), indent=2))
     else:
-        planning.show(found, Console(), told.trials)
+        planning.show(found, Console(markup=False, emoji=False), told.trials)
     return 0
 
 
@@ -198,7 +198,7 @@ def experiments(words: Sequence[str]) -> int:
     for preset in presets(overrides, composer, told.output_dir):
         counts = ("?", "?", "?") if preset.problem else (str(preset.trials), str(preset.done), preset.cost)
         table.add_row(preset.name, *counts, preset.problem or preset.description)
-    Console().print(table)
+    Console(markup=False, emoji=False).print(table)
     return 0
 
 

@@ -17,6 +17,7 @@ from bertxfer.costs import seconds_of
 from bertxfer.errors import BertxferError
 from bertxfer.identity import Trial
 from bertxfer.store import Result, Store
+from bertxfer.summary import score_text
 from bertxfer.sweep import Point
 
 # What a result says in a column of its own, beside score and metrics.
@@ -53,7 +54,7 @@ class Completeness:
         words = [f"{self.done} of {self.trials} trials done"]
         words += [f"{n} {what}" for n, what in ((self.failed, "failed"), (self.missing, "missing")) if n]
         if self.undefined:
-            words.append(f"{self.undefined} with an undefined score, which no mean includes")
+            words.append(f"{self.undefined} of {self.done} without a defined score, which no mean includes")
         return ", ".join(words)
 
 
@@ -191,11 +192,12 @@ def _outcome(trial: Trial, store: Store) -> dict[str, Any]:
 
 
 def _with_result(result: Result) -> dict[str, Any]:
+    undefined = result["score"] is None
     return {
         "state": "done",
-        "reason": None,
+        "reason": score_text(result) if undefined else None,
         "score": _number(result["score"]),
-        "undefined": result["score"] is None,
+        "undefined": undefined,
         **{f"metrics.{name}": _number(value) for name, value in result["metrics"].items()},
         **{key: result.get(key) for key in _COUNTS},
         "seconds": seconds_of(result["timings"]),

@@ -238,10 +238,18 @@ def _said_missing(places: pd.DataFrame) -> list[str]:
         failed = int((lacking["state"] == "failed").sum())
         note = f"{len(lacking)} of the {len(trials)} trials of this figure have no result"
         notes.append(f"{note} ({failed} of them failed)." if failed else f"{note} yet.")
-    undefined = int(trials["undefined"].sum())
+    done = places[places["state"] == "done"]
+    undefined = done.loc[done["y"].isna(), "id"].nunique()
     if undefined:
-        notes.append(f"{undefined} trials have an undefined score, which no mean includes.")
+        notes.append(f"{undefined} of {done['id'].nunique()} trials have no defined score; no mean includes them.")
+    empty = int((~done.assign(there=done["y"].notna()).groupby(KEYS, dropna=False)["there"].any()).sum())
+    if empty:
+        notes.append(f"{_counted(empty, 'place')} of the figure {'is' if empty == 1 else 'are'} empty for that reason.")
     return notes
+
+
+def _counted(n: int, noun: str) -> str:
+    return f"{n} {noun}{'' if n == 1 else 's'}"
 
 
 def _lone(data: pd.DataFrame, figure: Figure) -> list[str]:
