@@ -56,7 +56,7 @@ def show(root: Path, name: str | None) -> None:
             counts = Watch(sweep, Queue(sweep.store, latest_launch(folder))).look()
             table.add_row(sweep.name, *(str(counts[state]) for state in STATES), str(len(sweep.trials)))
         console.print(table if folders else f"no sweeps in {root}")
-    elif Store(root).folder(name).is_dir():
+    elif Store(root).has(name):
         _show_trial(console, Store(root), name)
     else:
         _show_sweep(console, manifest.read(manifest.find(root, name)))

@@ -26,7 +26,7 @@ def score_text(result: Result) -> str:
     """The score with four digits, or why there is none."""
     if result["score"] is not None:
         return f"{result['score']:.4f}"
-    reasons = list(dict.fromkeys((result.get("undefined") or {}).values()))
+    reasons = list(dict.fromkeys(map(str, (result.get("undefined") or {}).values())))
     return f"undefined ({reasons[0]})" if reasons else "undefined"
 
 
@@ -42,7 +42,7 @@ def print_table(trials: Sequence[tuple[Science, Result]]) -> None:
     rows: dict[str, dict[tuple[str, str, int], list[float | None]]] = {}
     for result, others in zip(results, _what_differs([science for science, _ in trials]), strict=True):
         label = result["treatment_text"]
-        if order := result["treatment"]["order"]:
+        if order := result["treatment"].get("order"):
             label = label.replace("order " + " ".join(map(str, order)), "layers permuted")
         label = ", ".join([label, *others])
         column = (result["model"], result["task"], result["n_train"])

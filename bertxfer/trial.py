@@ -104,6 +104,21 @@ def facts(trial: Trial, counted: Evaluation, begin: Start, train: Dataset, dev: 
         "n_train": len(train.indices),
         "n_dev": len(dev.indices),
         "data_digest": data_digest(train, dev),
+        "inputs": inputs(trial),
+    }
+
+
+def inputs(trial: Trial) -> dict[str, Any]:
+    """Which model and rows these were, and where they lay: what it takes to run the trial again."""
+    science = trial.science
+    stages = science.chain.stages if science.chain is not None else ()
+    return {
+        "model_version": science.model.version,
+        "model_at": trial.model_at,
+        "data_version": science.task.version,
+        "data_at": trial.data_at,
+        "stages_version": [stage.task.version for stage in stages],
+        "stages_at": list(trial.stages_at),
     }
 
 

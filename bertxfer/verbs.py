@@ -219,6 +219,26 @@ def export(words: Sequence[str]) -> int:
     return 1 if refused else 0
 
 
+def verify(words: Sequence[str]) -> int:
+    from bertxfer import verify as verifying
+    from bertxfer.store import Store
+
+    parser = _parser("verify", "Runs stored trials again in a scratch folder and says whether the numbers agree.")
+    parser.add_argument("name", nargs="?", help="a trial's id, or a sweep (all that is stored)")
+    parser.add_argument("--sample", type=int, default=5, help="so many trials, drawn at random (5); 0: all")
+    parser.add_argument("--seed", type=int, default=0, help="of the drawing (0)")
+    parser.add_argument("--tolerance", type=float, default=0.01, help="how far a metric may be off (0.01)")
+    told = parser.parse_args(words)
+    store = Store(told.output_dir.absolute())
+    ids = verifying.sample(verifying.done(store, told.name), told.sample, told.seed)
+    verdicts = []
+    for trial_id in ids:
+        verdicts.append(verifying.verify(trial_id, store, told.tolerance))
+        print(verdicts[-1], flush=True)
+    print(verifying.counted(verdicts))
+    return 0 if all(verdict.agrees for verdict in verdicts) else 1
+
+
 VERBS: dict[str, Callable[[Sequence[str]], int]] = {
     "status": status,
     "worker": worker,
@@ -229,4 +249,5 @@ VERBS: dict[str, Callable[[Sequence[str]], int]] = {
     "explain": explain,
     "experiments": experiments,
     "export": export,
+    "verify": verify,
 }

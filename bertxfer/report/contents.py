@@ -103,7 +103,7 @@ def versions(ids: Iterable[str], store: Store) -> Grid:
     """With what the results were made: each version, and how many trials have it."""
     found: dict[str, Counter[str]] = {}
     for trial_id in dict.fromkeys(ids):
-        result = json.loads((store.folder(trial_id) / "result.json").read_text(encoding="utf-8"))
+        result = store.result_alone(trial_id) or {}
         for key, value in result.get("environment", {}).items():
             found.setdefault(key, Counter())[_text(value)] += 1
     rows = []
