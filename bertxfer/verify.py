@@ -108,16 +108,24 @@ def stored_trial(trial_id: str, store: Store, result: Result) -> Trial:
         )
     if isinstance(lay := result.get("inputs"), dict):
         return Trial(trial_id, science, lay["model_at"], lay["data_at"], tuple(lay["stages_at"]))
-    for folder in sorted(path.parent for path in (store.root / "sweeps").glob("*/manifest.json")):
-        for trial in manifest.read(folder).trials:
-            if trial.id == trial_id:
-                return replace(trial, outputs=())
+    frozen = _frozen(trial_id, store)
+    if frozen is not None and Path(frozen.model_at).is_dir():
+        return replace(frozen, outputs=())
     tasks = [science.task, *(stage.task for stage in (science.chain.stages if science.chain else ()))]
     if any(task.source == "files" for task in tasks):
-        raise BertxferError("its result says not where its files lay, and no sweep here has it")
+        raise BertxferError("its result does not say where its files lay, and no sweep here does")
     found = pretrained.find(Model(name=science.model.name, revision=science.model.version))
     own, *stages = (None if task.source == "mini" else task.dataset for task in tasks)
     return Trial(trial_id, science, found.where, own, tuple(stages))
+
+
+def _frozen(trial_id: str, store: Store) -> Trial | None:
+    """The trial as a sweep has it: the first release wrote only there where inputs lay."""
+    for folder in sorted(path.parent for path in (store.root / "sweeps").glob("*/manifest.json")):
+        for trial in manifest.read(folder).trials:
+            if trial.id == trial_id:
+                return trial
+    return None
 
 
 def _runtime(stored: Result) -> Runtime:

@@ -70,7 +70,8 @@ WORDS = st.one_of(
     NUMBERS.map(str),
     st.sampled_from(
         "null true no all mini ../.. /etc ~ [] [1] [1,2,3] [[1]] {} {a:1} {task:cola} '' . ${seed} "
-        "${none} ${oc.env:NO} nan inf -1 0 1 3 12 13 1e400 99999999999999999999 first last chain interleave cls mean probe adam".split()
+        "${none} ${oc.env:NO} nan inf -1 0 1 3 12 13 1e400 99999999999999999999 first last chain interleave "
+        "cls mean probe adam".split()
     ),
     st.text("ab01[]{}(),.:=$'\"\\ -_~/é\n\t", max_size=6),
 )

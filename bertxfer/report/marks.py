@@ -189,7 +189,7 @@ def _split(places: pd.DataFrame, into: str) -> tuple[pd.DataFrame, list[str]]:
 def _trials(places: pd.DataFrame) -> pd.DataFrame:
     """Every trial as a mark of its own."""
     done = places[(places["state"] == "done") & places["y"].notna()]
-    said = "seed " + done["seed"].astype("str") + ": " + done["y"].map("{:.4f}".format) + "  " + done["id"]
+    said = [f"seed {seed}: {y:.4f}  {own}" for seed, y, own in zip(done["seed"], done["y"], done["id"], strict=True)]
     return done.assign(role="trial", n=1, trials=said)[["role", *KEYS, "y", "n", "trials", "task", "size"]]
 
 
