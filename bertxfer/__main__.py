@@ -6,10 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 
 import hydra
-from hydra.errors import HydraException
 from omegaconf import DictConfig
-from omegaconf.errors import OmegaConfBaseException
-from yaml import MarkedYAMLError
 
 from bertxfer import command, config, verbs
 from bertxfer.errors import BertxferError
@@ -26,8 +23,10 @@ def run(words: Sequence[str]) -> int:
             return verbs.VERBS[words[0]](words[1:])
         except BertxferError as error:
             return _say(str(error), error.status)
-        except (HydraException, OmegaConfBaseException, MarkedYAMLError) as error:
-            return _say(command.one_sentence(error, config.keys()), 2)
+        except KeyboardInterrupt:
+            return _say("stopped", 130)
+        except Exception as error:
+            return _say_complaint(error)
     if "--help" in words or "-h" in words:
         from bertxfer import help
 
@@ -57,15 +56,20 @@ def run(words: Sequence[str]) -> int:
             raise failure
     except BertxferError as error:
         return _say(str(error), error.status)
-    except (HydraException, OmegaConfBaseException, MarkedYAMLError) as error:
+    except Exception as error:
         if full_errors:
             raise
-        return _say(command.one_sentence(error, config.keys()), 2)
-    except OSError as error:
-        if full_errors:
-            raise
-        return _say(f"{error.filename or 'the file system'}: {error.strerror or error}", 1)
+        return _say_complaint(error)
     return 0
+
+
+def _say_complaint(error: Exception) -> int:
+    """What a config or the file system is to blame for, in one sentence; anything else is our own error."""
+    if command.is_complaint(error):
+        return _say(command.one_sentence(error, config.keys()), 2)
+    if isinstance(error, OSError):
+        return _say(f"{error.filename or 'the file system'}: {error.strerror or error}", 1)
+    raise error
 
 
 def _say(sentence: str, status: int) -> int:

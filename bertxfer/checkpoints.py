@@ -1,5 +1,7 @@
 """Checkpoints: the newest whole one of a trial, known to be whole by a digest in its name."""
 
+import pickle
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -31,7 +33,12 @@ class Checkpoints:
         """The state to go on from. A checkpoint that was cut or altered is as good as none."""
         for path in sorted(self.folder.glob("[!.]*.pt"), key=_modified, reverse=True):
             if digest(path) == path.stem:
-                state: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
+                try:
+                    state: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
+                except (pickle.UnpicklingError, RuntimeError) as error:  # not of our making
+                    said = (str(error).strip().splitlines() or [""])[0]
+                    print(f"{path} is no checkpoint and is left alone ({said})", file=sys.stderr, flush=True)
+                    continue
                 return state
         return None
 

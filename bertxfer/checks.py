@@ -1,6 +1,5 @@
 """Refusals: a config that cannot be run is told so by key, before anything heavy is imported."""
 
-import math
 from collections.abc import Sequence
 from functools import cache
 from importlib.util import find_spec
@@ -64,6 +63,7 @@ _RANGES: dict[str, tuple[float, float | None, bool]] = {
     "runtime.threads": (1, None, True),
     "runtime.checkpoint_seconds": (0, None, True),
 }
+_LARGEST = 1e300  # also of whole numbers, which have no end of their own
 
 
 def check(config: Config) -> None:
@@ -76,7 +76,7 @@ def check(config: Config) -> None:
         value = _value(config, key)
         if value is None:
             continue
-        if not math.isfinite(value):
+        if not -_LARGEST < value < _LARGEST:
             raise ConfigError(key, f"{value} is not a finite number")
         if not (value >= low if inclusive else value > low) or (high is not None and value > high):
             bound = f"{'at least' if inclusive else 'more than'} {low:g}" + (f" and at most {high:g}" if high else "")

@@ -5,6 +5,8 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
+from hydra.errors import HydraException
+from omegaconf.errors import OmegaConfBaseException
 from yaml import MarkedYAMLError
 
 from bertxfer import grids
@@ -66,8 +68,16 @@ def _unquoted_list(word: str) -> str:
     return f"{match[1]}=[{match[2]}]" if match and match[2] != "null" else word
 
 
+def is_complaint(error: Exception) -> bool:
+    """Whether Hydra, OmegaConf or YAML complain of a config; one complaint of Hydra's is a plain ValueError."""
+    kinds = (HydraException, OmegaConfBaseException, MarkedYAMLError)
+    return isinstance(error, (*kinds, OverflowError)) or str(error).startswith("Config group override must be")
+
+
 def one_sentence(error: Exception, keys: Sequence[str]) -> str:
     """What Hydra, OmegaConf or YAML complained of, by key, with what would be right where it can be guessed."""
+    if str(error).startswith("Config group override must be"):
+        return "a config group is chosen by the name of one of its files, not by a number; `--info defaults` lists them"
     if isinstance(error, MarkedYAMLError) and error.problem_mark is not None:
         file, line, said = yaml_error(error)
         return f"{file}:{line}: {said}"

@@ -26,7 +26,7 @@ transformers_logging.disable_progress_bar()
 @lru_cache(maxsize=4)
 def tokenizer(where: str, version: str) -> Any:
     with _from(where):
-        return AutoTokenizer.from_pretrained(where, revision=_revision(where, version))
+        return AutoTokenizer.from_pretrained(where, revision=_revision(where, version), trust_remote_code=False)
 
 
 def load(where: str, model: ModelScience) -> nn.Module:
@@ -49,7 +49,12 @@ def _pretrained(where: str, version: str) -> tuple[Any, bool]:
         raise ConfigError("model.name", f"what is in {where} has changed since this trial was planned; launch it again")
     with _from(where):
         encoder, report = AutoModel.from_pretrained(
-            where, revision=_revision(where, version), dtype=torch.float32, output_loading_info=True
+            where,
+            revision=_revision(where, version),
+            dtype=torch.float32,
+            output_loading_info=True,
+            trust_remote_code=False,
+            weights_only=True,
         )
     missing = [name for name in report["missing_keys"] if not name.startswith("pooler.")]
     if missing:

@@ -23,11 +23,13 @@ def describe(device: "torch.device") -> dict[str, Any]:
         "bertxfer": __version__,
         "git_revision": git_revision,
         "git_dirty": dirty,
-        "python": platform.python_version(),
-        **{name: metadata.version(name) for name in ("torch", "transformers", "tokenizers", "numpy")},
+        **_versions(),
         "device": torch.cuda.get_device_name(device) if device.type == "cuda" else device.type,
+        "cuda": torch.version.cuda if device.type == "cuda" else None,
         "threads": torch.get_num_threads(),
+        "cpu_instructions": torch.backends.cpu.get_cpu_capability(),  # other ones round other last bits
         "machine": platform.machine(),
+        "system": platform.platform(),
         "host": platform.node(),
     }
 
@@ -36,6 +38,15 @@ def peak_memory_mb() -> float:
     """The most that this process had in memory so far. A worker's earlier trials count, too."""
     in_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return round(in_kb / (1024**2 if sys.platform == "darwin" else 1024), 1)
+
+
+# All that a number goes through, from the rows of a data set to a metric of the predictions.
+PACKAGES = ("torch", "transformers", "tokenizers", "safetensors", "datasets", "numpy", "scipy", "scikit-learn")
+
+
+@lru_cache
+def _versions() -> dict[str, str]:
+    return {"python": platform.python_version(), **{name: metadata.version(name) for name in PACKAGES}}
 
 
 @lru_cache

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from bertxfer import answers, devices, metrics
 from bertxfer.data import Dataset
+from bertxfer.errors import TrialError
 from bertxfer.identity import TaskScience
 
 # Fixed, because the rows that share a batch decide the padding and so the last bits of a logit. Tokens are
@@ -35,12 +36,22 @@ def evaluate(model: nn.Module, dev: Dataset, task: TaskScience, device: torch.de
 
 
 def judged(outputs: list[Tensor], dev: Dataset, task: TaskScience) -> Evaluation:
-    """Scores and the columns of the predictions, as plain data and tensors that a checkpoint can hold."""
+    """Scores, why some are not defined, and the columns of the predictions, all of which a checkpoint can hold."""
+    _refuse_what_is_no_number(outputs, dev)
     kind = {"classification": _classes, "regression": _scores, "span": _answers}[task.kind]
     predictions, references, columns = kind(dev, outputs, task)
     scores = metrics.score(task.kind, task.metrics, references, predictions)
+    undefined = metrics.why_undefined(scores, references, predictions)
     columns = {"index": dev.indices, **columns}
-    return {"score": scores[task.headline], "metrics": scores, "predictions": columns}
+    return {"score": scores[task.headline], "metrics": scores, "undefined": undefined, "predictions": columns}
+
+
+def _refuse_what_is_no_number(outputs: list[Tensor], dev: Dataset) -> None:
+    """The largest of NaNs is a class like any other, and its accuracy would look like a score."""
+    bad = [place for place, output in enumerate(outputs) if not bool(output.isfinite().all())]
+    if bad:
+        told = f"{len(bad)} of {len(dev)} dev inputs"
+        raise TrialError(f"what the model says of {told} is not a finite number; a lower optimizer.lr may help")
 
 
 Predicted = tuple[list[Any], list[Any], dict[str, Any]]  # predictions, references, columns

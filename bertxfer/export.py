@@ -2,6 +2,7 @@
 
 import shutil
 import tempfile
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from transformers import (
 )
 
 from bertxfer import chains, encoders
+from bertxfer.files import umask
 from bertxfer.heads import Model
 from bertxfer.identity import Trial
 
@@ -42,8 +44,8 @@ def write(trial: Trial, model: Model, folder: Path) -> None:
             _in_class(whole, model, trial).save_pretrained(temporary)
         encoders.tokenizer(trial.model_at, science.model.version).save_pretrained(temporary)
         (temporary / "README.md").write_text(_card(trial, whole), encoding="utf-8")
-        umask = folder.parent.stat().st_mode & 0o777
-        temporary.chmod(umask)  # mkdtemp's 0700 would hide it from the rest of a group
+        for path in (temporary, *temporary.rglob("*")):  # mkdtemp's 0700 and safetensors' 0600 hide it from a group
+            path.chmod((0o777 if path.is_dir() else 0o666) & ~umask())
         temporary.replace(folder)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
@@ -91,9 +93,9 @@ def _card(trial: Trial, whole: type[nn.Module] | None) -> str:
     mini = "\nThe model and its language are a demonstration: they say nothing about English.\n"
     return f"""---
 {yaml.safe_dump({"base_model": science.model.name, "library_name": "transformers", "tags": ["bertxfer"]})}---
-# {science.model.name} fine-tuned on {science.task.name} by bertxfer
+# {escape(science.model.name)} fine-tuned on {escape(science.task.name)} by bertxfer
 
-Made in an experiment on how pretraining helps transfer. Before fine-tuning: {chains.describe(science)}.
+Made in an experiment on how pretraining helps transfer. Before fine-tuning: {escape(chains.describe(science))}.
 It is loaded by {loads}. Trial `{trial.id}`, trained with torch {torch.__version__}.
 {mini if science.model.name == "mini" else ""}
 ```yaml

@@ -24,7 +24,7 @@ def write_whole(path: Path, write: Callable[[Path], object], name: Callable[[Pat
     try:
         write(temporary)
         _sync(temporary)
-        temporary.chmod(0o666 & ~_umask())  # mkstemp's 0600 would hide results from the rest of a group
+        temporary.chmod(0o666 & ~umask())  # mkstemp's 0600 would hide results from the rest of a group
         if name is not None:
             path = path.with_name(name(temporary))
         temporary.replace(path)
@@ -85,7 +85,8 @@ def _sync(path: Path) -> None:
         os.close(descriptor)
 
 
-def _umask() -> int:
+def umask() -> int:
+    """What the user takes away from the modes of new files."""
     mask = os.umask(0)
     os.umask(mask)
     return mask

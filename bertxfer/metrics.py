@@ -1,7 +1,7 @@
 """Scores of predictions. What is not defined is nan, never a zero that looks like a score."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import datasets
@@ -39,10 +39,14 @@ class Accuracy(_Metric):
 
 
 class F1(_Metric):
-    """Harmonic mean of precision and recall of the second of two classes; nan where it is in neither column."""
+    """Harmonic mean of precision and recall of the second of two classes; nan where no label is of that class.
+
+    Recall is 0/0 then, and no prediction could raise the 0 that scikit-learn gives as soon as one is of that class.
+    """
 
     def _compute(self, predictions: Sequence[int], references: Sequence[int]) -> dict[str, float]:
-        return {"f1": float(sk.f1_score(references, predictions, pos_label=1, zero_division=np.nan))}
+        defined = 1 in references
+        return {"f1": float(sk.f1_score(references, predictions, pos_label=1)) if defined else math.nan}
 
 
 class MacroF1(_Metric):
@@ -154,6 +158,23 @@ def score(kind: str, names: Sequence[str], references: Sequence[Any], prediction
     for metric in dict.fromkeys(METRICS[kind][name] for name in names):
         values |= metric().compute(predictions=predictions, references=references)
     return {name: values[name] for name in names}
+
+
+def why_undefined(scores: Mapping[str, float], references: Sequence[Any], predictions: Sequence[Any]) -> dict[str, str]:
+    """For every score that is nan, what it would take to be a number."""
+    return {name: _why(name, references, predictions) for name, value in scores.items() if math.isnan(value)}
+
+
+def _why(name: str, references: Sequence[Any], predictions: Sequence[Any]) -> str:
+    if name.endswith(("_answerable", "_unanswerable")):
+        return f"the dev set has no {name.rpartition('_')[2]} question"
+    if len(references) < 2:
+        return "the dev set has one row"
+    if not _varies(references):
+        return f"all {len(references)} labels of the dev set are {references[0]}"
+    if not _varies(predictions):
+        return f"all {len(predictions)} predictions are {predictions[0]}"
+    return "it has no value for these predictions"
 
 
 def _value(metric: type[_Metric], predictions: Sequence[Any], references: Sequence[Any]) -> float:

@@ -18,7 +18,7 @@ from bertxfer.data import Dataset, epoch_order
 from bertxfer.errors import Interrupted, TrialError
 from bertxfer.identity import Science, Trial
 from bertxfer.store import Result, Store
-from bertxfer.trial import Timings, facts, load_data, weights_digest
+from bertxfer.trial import Timings, facts, load_data, refuse_what_is_no_number, weights_digest
 
 Stop = Callable[[], bool]
 
@@ -56,14 +56,15 @@ def run(trials: Sequence[Trial], store: Store, runtime: Runtime, stop: Stop) -> 
     shares = {name: round(seconds / len(trials), 4) for name, seconds in timings.seconds.items()}
     results: list[Result | TrialError] = []
     for i, trial in enumerate(trials):
-        lost = float(course.losses[: course.epochs[i], i].sum())
-        if not math.isfinite(lost):
-            error = TrialError(f"the training loss is {lost}; a lower optimizer.lr may help")
+        train, dev = sets[_sample(trial)]
+        try:
+            course.refuse_what_is_no_number(i)
+            refuse_what_is_no_number(stack.weights(i))
+            judged = evaluation.judged(list(outputs[i]), dev, trial.science.task)
+        except TrialError as error:
             store.fail(trial, error)
             results.append(error)
             continue
-        train, dev = sets[_sample(trial)]
-        judged = evaluation.judged(list(outputs[i]), dev, trial.science.task)
         result = {
             **facts(trial, judged, begin, train, dev),
             "n_holdout": len(tables[i].held),
@@ -151,6 +152,13 @@ class Course:
     held_losses: Tensor | None
     counted: list[int]
     epochs: list[int]  # that each probe was trained for
+
+    def refuse_what_is_no_number(self, probe: int) -> None:
+        lost = float(self.losses[: self.epochs[probe], probe].sum())
+        if not math.isfinite(lost):
+            raise TrialError(f"the training loss is {lost}; a lower optimizer.lr may help")
+        if self.counted[probe] == 0:  # else the probe as it was drawn would be scored
+            raise TrialError("the loss on the held-out rows was never a number; a lower optimizer.lr may help")
 
     def history(self, probe: int) -> list[dict[str, Any]]:
         events: list[dict[str, Any]] = []

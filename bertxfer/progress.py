@@ -15,7 +15,8 @@ class Progress:
     """Steps of one trial and its latest dev score."""
 
     def __init__(self, trial: Trial, total: int, done: int) -> None:
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+        name = TextColumn("{task.description}", markup=False)
+        columns = (name, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
         self.bar = Bar(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty())
         self.name = f"{trial.id} {trial.science.task.name}"
         self.line = self.bar.add_task(self.name, total=total, completed=done)

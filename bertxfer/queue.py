@@ -132,12 +132,10 @@ class Queue:
     def _read(self, path: Path, number: int) -> Attempt | None:
         try:
             touched = path.stat().st_mtime
-            text = path.read_text(encoding="utf-8")
+            owner = json.loads(path.read_bytes())
         except FileNotFoundError:
             return None
-        try:
-            owner = json.loads(text)
-        except ValueError:  # just created, or cut short: its age decides
+        except ValueError:  # just created, cut short or damaged: its age decides
             owner = {}
         owner = owner if isinstance(owner, dict) else {}
         return Attempt(number, path, owner, owner.get("outcome"), self._now() - touched)
@@ -182,7 +180,7 @@ def _is_gone(owner: dict[str, Any]) -> bool:
     this_job = owner.get("slurm_job") is not None and owner["slurm_job"] == slurm.job()
     if this_job and owner.get("slurm_restarts", 0) < slurm.restarts():
         return True  # this very job, before it was requeued
-    if owner.get("host") != _host() or not isinstance(owner.get("pid"), int):
+    if owner.get("host") != _host() or not isinstance(owner.get("pid"), int) or not 0 < owner["pid"] < 2**31:
         return False
     return not process_lives(owner["pid"], owner.get("pid_started"))
 

@@ -16,6 +16,7 @@ from bertxfer.identity import Science
 from bertxfer.manifest import Manifest, Outline
 from bertxfer.queue import Queue, Situation
 from bertxfer.store import Store
+from bertxfer.summary import score_text
 
 STATES = ("done", "running", "failed", "waiting")
 MANY = 500  # trials; a framed table takes 2 ms a row to lay out
@@ -48,7 +49,7 @@ def latest_launch(folder: Path) -> str | None:
 
 def show(root: Path, name: str | None) -> None:
     """Every sweep in a line; or one sweep, trial by trial; or everything about one trial."""
-    console = Console()
+    console = Console(markup=False, emoji=False)
     if name is None:
         folders = sorted(path.parent for path in (root / "sweeps").glob("*/manifest.json"))
         table = Table("sweep", *STATES, "trials")
@@ -57,7 +58,7 @@ def show(root: Path, name: str | None) -> None:
             counts = Watch(sweep, Queue(Store(root), latest_launch(folder))).look()
             table.add_row(folder.name, *(str(counts[state]) for state in STATES), str(len(sweep.trials)))
         console.print(table if folders else f"no sweeps in {root}")
-    elif Store(root).folder(name).is_dir():
+    elif Store(root).has(name):
         _show_trial(console, Store(root), name)
     else:
         _show_sweep(console, manifest.read(manifest.find(root, name)))
@@ -99,8 +100,7 @@ def _told(store: Store, trial_id: str, situation: Situation) -> str:
             result = store.result(trial_id)
         except BertxferError as error:
             return str(error)
-        score = result and result["score"]
-        return "undefined" if score is None else f"{score:.4f}"
+        return score_text(result) if result is not None else ""
     if situation.state == "running" and latest is not None:
         where = latest.owner.get("slurm_job") or str(latest.owner.get("host", "?")).split()[0]
         return f"attempt {latest.number} on {where}, heard of {max(0.0, latest.silent_for):.0f} s ago"

@@ -8,6 +8,7 @@ import traceback
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 import yaml
@@ -28,6 +29,10 @@ class Store:
     def folder(self, trial_id: str) -> Path:
         return self.root / "trials" / trial_id
 
+    def has(self, trial_id: str) -> bool:
+        """Whether a trial of this id was ever begun here; a name that is no id is none."""
+        return re.fullmatch("[0-9a-f]{16}", trial_id) is not None and self.folder(trial_id).is_dir()
+
     @property
     def tokens(self) -> Path:
         """Tokenized data, shared by all trials."""
@@ -47,14 +52,15 @@ class Store:
         """The same without a look at the config, for who reads thousands."""
         path = self.folder(trial_id) / "result.json"
         try:
-            result: Result = json.loads(path.read_text(encoding="utf-8"))
+            result = json.loads(path.read_bytes())
         except FileNotFoundError:
             return None
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise BertxferError(f"{path} cannot be read ({error}); move it away to run the trial again") from error
-        if result.get("id") != trial_id:
-            raise BertxferError(f"{path} is the result of {result.get('id')}; move it away to run the trial again")
-        return result
+        problem = _problem(result, trial_id)
+        if problem:
+            raise BertxferError(f"{path} {problem}; move it away to run the trial again")
+        return {**_UNKNOWN, **result}
 
     def complete(self, trial_id: str, outputs: Sequence[str] = ()) -> bool:
         """Whether the result is there, and all that is wanted beside it."""
@@ -74,9 +80,10 @@ class Store:
         try:
             plain: dict[str, Any] = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
             found = identify(plain)
-        except (OSError, yaml.YAMLError, TypeError, ValueError) as error:
+        except (OSError, yaml.YAMLError, TypeError, ValueError, OverflowError, RecursionError) as error:
+            said = " ".join(str(error).split())
             raise BertxferError(
-                f"{path} cannot be read ({error}); move the folder away to run the trial again"
+                f"{path} cannot be read ({said}); move the folder away to run the trial again"
             ) from error
         if found != trial_id:
             raise BertxferError(f"{path} hashes to {found}, not to its folder's id; it was edited, and is not trusted")
@@ -135,14 +142,63 @@ class Store:
     def why_failed(self, trial_id: str) -> str:
         """Why the last attempt failed, in one line."""
         try:
-            return str(json.loads((self.folder(trial_id) / "failure.json").read_text(encoding="utf-8"))["reason"])
-        except (OSError, ValueError, KeyError):
+            reason = json.loads((self.folder(trial_id) / "failure.json").read_bytes())["reason"]
+        except (OSError, ValueError, KeyError, TypeError, IndexError, RecursionError):
             return "its process was lost"
+        return " ".join(str(reason).split()) or "its process was lost"
+
+
+# What a result written by hand may leave unsaid, and what is then shown.
+_UNKNOWN: Result = {
+    "metrics": {},
+    "undefined": {},
+    "timings": {},
+    "environment": {},
+    **dict.fromkeys(("task", "model", "treatment_text", "seed", "n_train", "steps", "epochs"), "?"),
+    "treatment": {"order": None},
+}
+
+
+_SCALARS: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("task", "model", "treatment_text"), (str,)),
+    **dict.fromkeys(("seed", "n_train", "n_dev", "steps", "epochs"), (int, str)),
+    **dict.fromkeys(("data_digest", "weights_digest"), (str, NoneType)),
+}
+
+
+def _problem(result: Any, trial_id: str) -> str | None:
+    """What keeps a result.json from being believed."""
+    if not isinstance(result, dict):
+        return "is no JSON object"
+    if result.get("id") != trial_id:
+        return f"is the result of {result.get('id')!r}"
+    if "score" not in result or not is_score(result["score"]):
+        return f"has the score {result.get('score', 'missing')!r}, which is neither a finite number nor null"
+    for key in ("metrics", "timings", "environment", "undefined", "treatment"):
+        if not isinstance(result.get(key, {}), dict):
+            return f"has no mapping under {key!r}"
+    for key, kinds in _SCALARS.items():
+        if key in result and not isinstance(result[key], kinds):
+            return f"has {key} = {result[key]!r}, which it cannot be"
+    if not isinstance(result.get("treatment", {}).get("order", []), (list, NoneType)):
+        return "has a treatment.order that is no list"
+    for key in ("metrics", "timings"):
+        for name, value in result.get(key, {}).items():
+            if not is_score(value) or (value is None and key == "timings"):
+                return f"has {key}.{name} = {value!r}, which is no finite number"
+    return None
+
+
+def is_score(value: Any) -> bool:
+    """A finite number, or null where it is not defined."""
+    if value is None:
+        return True
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e300  # ints have no end
 
 
 def number(value: float) -> float | None:
-    """JSON has no nan: a score that is not defined is null."""
-    return None if math.isnan(value) else value
+    """JSON has no nan and no infinity: what is not a finite number is null."""
+    return value if math.isfinite(value) else None
 
 
 def _write_table(columns: dict[str, Any], path: Path) -> None:

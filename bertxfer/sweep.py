@@ -248,6 +248,9 @@ def _experiment_grids(command_line: Axes, composer: Composer) -> list[Axes]:
         return []
     if len(chosen) > 1:
         raise ConfigError("experiment", "one sweep runs one experiment; start one command for each")
+    name = chosen[0].split("=", 1)[1]
+    if name.startswith("/") or ".." in name.split("/"):
+        raise ConfigError("experiment", f"{name!r} is a path, not a name; --config-dir FOLDER adds FOLDER/experiment")
     found = composer.compose(chosen).get("grids")
     if found is None:
         return []

@@ -137,6 +137,7 @@ def fit(
             _step(state, part, rows, training, total)
             if record.step % per_epoch:  # an epoch's last step is saved together with its evaluation
                 after_step()
+        state.read_losses()  # before the evaluation: of a loss that is no number the first step is told
         _end_epoch(state, training, evaluate(), per_epoch)
         after_step()
 
@@ -171,7 +172,6 @@ def _step(state: State, part: Part, rows: list[int], training: Training, total: 
 
 
 def _end_epoch(state: State, training: Training, evaluation: dict[str, Any], per_epoch: int) -> None:
-    state.read_losses()
     record = state.record
     record.epoch += 1
     losses = [e["loss"] for e in record.history if "loss" in e and e["step"] > record.step - per_epoch]

@@ -81,6 +81,7 @@ def run(
     counted = (record.best if science.training.report == "best" else record.last) or evaluate()
     decay = training.decay_without_gradient(state, vocabularies.words_of(model.encoder).weight, total, science.training)
     vocabulary.restore(model.encoder, all_words, decay)
+    refuse_what_is_no_number(model.state_dict())
     weights = weights_digest(model.state_dict())
     with timings("analyse"):
         analysis.write(trial, model, dev, store, device, weights)
@@ -105,6 +106,7 @@ def facts(trial: Trial, counted: Evaluation, begin: Start, train: Dataset, dev: 
         "id": trial.id,
         "score": number(counted["score"]),
         "metrics": {name: number(value) for name, value in counted["metrics"].items()},
+        "undefined": counted.get("undefined", {}),  # a checkpoint of the first release has none
         "task": science.task.name,
         "model": science.model.name,
         "treatment": science.as_dict()["treatment"],
@@ -114,6 +116,21 @@ def facts(trial: Trial, counted: Evaluation, begin: Start, train: Dataset, dev: 
         "n_train": len(train.indices),
         "n_dev": len(dev.indices),
         "data_digest": data_digest(train, dev),
+        "inputs": inputs(trial),
+    }
+
+
+def inputs(trial: Trial) -> dict[str, Any]:
+    """Which model and rows these were, and where they lay: what it takes to run the trial again."""
+    science = trial.science
+    stages = science.chain.stages if science.chain is not None else ()
+    return {
+        "model_version": science.model.version,
+        "model_at": trial.model_at,
+        "data_version": science.task.version,
+        "data_at": trial.data_at,
+        "stages_version": [stage.task.version for stage in stages],
+        "stages_at": list(trial.stages_at),
     }
 
 
@@ -193,6 +210,15 @@ def data_digest(train: Dataset, dev: Dataset) -> str:
     """Says in one word whether two trials saw the same rows."""
     assert train.rows is not None and dev.rows is not None
     return hashlib.sha256(f"{train.rows.digest()} {dev.rows.digest()}".encode()).hexdigest()[:16]
+
+
+def refuse_what_is_no_number(tensors: dict[str, Tensor]) -> None:
+    """The last step can ruin weights after the last loss was seen, and rows that no dev text uses hide it."""
+    bad = [name for name, tensor in sorted(tensors.items()) if not bool(tensor.isfinite().all())]
+    if bad:
+        told = f"{bad[0]}{f' and {len(bad) - 1} other tensors' if len(bad) > 1 else ''}"
+        said = "the weights are no finite numbers after the last step"
+        raise TrialError(f"{said}: {told}; a lower optimizer.lr may help")
 
 
 def weights_digest(tensors: dict[str, Tensor]) -> str:

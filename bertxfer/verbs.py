@@ -111,7 +111,7 @@ def plan(words: Sequence[str]) -> int:
     if told.json:
         print(json.dumps(planning.as_dict(found), indent=2))
     else:
-        planning.show(found, Console(), told.trials)
+        planning.show(found, Console(markup=False, emoji=False), told.trials)
     return 0
 
 
@@ -198,7 +198,7 @@ def experiments(words: Sequence[str]) -> int:
     for preset in presets(overrides, composer, told.output_dir):
         counts = ("?", "?", "?") if preset.problem else (str(preset.trials), str(preset.done), preset.cost)
         table.add_row(preset.name, *counts, preset.problem or preset.description)
-    Console().print(table)
+    Console(markup=False, emoji=False).print(table)
     return 0
 
 
@@ -240,6 +240,26 @@ def track(words: Sequence[str]) -> int:
     return 1 if failed else 0
 
 
+def verify(words: Sequence[str]) -> int:
+    from bertxfer import verify as verifying
+    from bertxfer.store import Store
+
+    parser = _parser("verify", "Runs stored trials again in a scratch folder and says whether the numbers agree.")
+    parser.add_argument("name", nargs="?", help="a trial's id, or a sweep (all that is stored)")
+    parser.add_argument("--sample", type=int, default=5, help="so many trials, drawn at random (5); 0: all")
+    parser.add_argument("--seed", type=int, default=0, help="of the drawing (0)")
+    parser.add_argument("--tolerance", type=float, default=0.01, help="how far a metric may be off (0.01)")
+    told = parser.parse_args(words)
+    store = Store(told.output_dir.absolute())
+    ids = verifying.sample(verifying.done(store, told.name), told.sample, told.seed)
+    verdicts = []
+    for trial_id in ids:
+        verdicts.append(verifying.verify(trial_id, store, told.tolerance))
+        print(verdicts[-1], flush=True)
+    print(verifying.counted(verdicts))
+    return 0 if all(verdict.agrees for verdict in verdicts) else 1
+
+
 VERBS: dict[str, Callable[[Sequence[str]], int]] = {
     "status": status,
     "worker": worker,
@@ -251,4 +271,5 @@ VERBS: dict[str, Callable[[Sequence[str]], int]] = {
     "experiments": experiments,
     "export": export,
     "track": track,
+    "verify": verify,
 }

@@ -221,7 +221,7 @@ def main() -> int:
     _end_with_parent()
     told = json.loads(sys.stdin.read())
     card, supervisor = Path(told.pop("card")), told.pop("supervisor")
-    post = Post(**{**told, "rules": Rules(**told["rules"])})
+    post = _post(told)
     sweep = manifest.read(Path(post.sweep))
     runtime = sweep.runtime if sweep.runtime.threads else _with_threads(sweep.runtime, post.threads)
     queue = Queue(sweep.store, post.launch, post.rules)
@@ -234,6 +234,10 @@ def main() -> int:
     with stop.on_signals():
         drain(sweep.trials, queue, runtime, stop, _say, note, post.limit)
     return RELEASED if stop() else 0
+
+
+def _post(told: dict[str, Any]) -> Post:
+    return Post(**{**told, "rules": Rules(**told["rules"])})
 
 
 def _start_child(post: Post, card: Path) -> "subprocess.Popen[str]":
@@ -320,4 +324,8 @@ def _say(line: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    # With its post on the command line it is a worker, with it on standard input the draining child of one.
+    if sys.argv[1:]:
+        supervise(_post(json.loads(sys.argv[1])))
+    else:
+        sys.exit(main())

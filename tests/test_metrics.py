@@ -49,6 +49,8 @@ def test_equal_to_scikit_learn_and_scipy(seed: int) -> None:
         ("classification", "matthews_correlation", [1, 1, 1], [1, 1, 0], math.nan),
         ("classification", "f1", [0, 0], [0, 0], math.nan),
         ("classification", "f1", [0, 1], [0, 0], 0.0),
+        ("classification", "f1", [0, 0], [0, 1], math.nan),
+        ("classification", "f1", [1, 1], [0, 1], 2 / 3),
         ("classification", "mean_accuracy_f1", [0, 0], [0, 0], math.nan),
         ("regression", "pearson", [1.0, 2.0, 3.0], [2.0, 2.0, 2.0], math.nan),
         ("regression", "spearman", [1.0, 1.0, 1.0], [1.0, 2.0, 3.0], math.nan),

@@ -86,6 +86,10 @@ def make(settings: dict[str, Any]) -> Launcher:
         if value is not None and (not number or isinstance(value, bool) or value <= 0):
             unit = " of minutes" if key == "time" else ""
             raise ConfigError(f"hydra.launcher.{key}", f"{value!r} is not a whole number{unit} from 1")
+    for key, value in settings.items():
+        lines = [*value, *value.values()] if isinstance(value, dict) else [value]
+        if key != "setup" and any("\n" in str(line) for line in lines):  # sbatch's script would run the second
+            raise ConfigError(f"hydra.launcher.{key}", f"{value!r} is more than one line")
     return LAUNCHERS[kind](**settings)
 
 

@@ -164,7 +164,7 @@ class Report:
     """One line that is kept up to date on a terminal, and printed now and then into a log."""
 
     def __init__(self) -> None:
-        self.live = Live(console=Console(stderr=True), transient=True) if sys.stderr.isatty() else None
+        self.live = Live(console=Console(stderr=True, markup=False), transient=True) if sys.stderr.isatty() else None
         self.told, self.told_at = "", -1e9
 
     def __enter__(self) -> "Report":

@@ -34,7 +34,7 @@ class Local(Submitted):
         return [None] * (self.workers or max(1, cpu_cores() // self.threads))
 
     def submit(self, sweep: Manifest, post: Post, workers: int) -> Iterable[list[Job]]:
-        import submitit
+        from bertxfer.launchers.executors import LocalExecutor
 
         places = self.places()
         for job in self.living([job for _, told in launches(sweep, "local") for job in told["jobs"]]):
@@ -43,10 +43,13 @@ class Local(Submitted):
         places = places[:workers]
         there = f"{len(visible_gpus())} GPUs" if places[0] is not None else f"no GPU, {cpu_cores()} cores"
         print(f"workers: {len(places)}, CPU threads of each: {self.threads} ({there})", flush=True)
-        executor = submitit.LocalExecutor(folder=sweep.folder / "logs")
+        executor = LocalExecutor(folder=sweep.folder / "logs")
         executor.update_parameters(timeout_min=60 * 24 * 365)
-        with _silenced():
-            jobs = [executor.submit(supervise, replace(post, gpu=place)) for place in places]
+        jobs = []
+        for place in places:
+            executor.post = replace(post, gpu=place)
+            with _silenced():
+                jobs.append(executor.submit(supervise, executor.post))
         host = whoami()["host"]
         yield [
             {"id": job.job_id, "host": host, "pid_started": started_at(int(job.job_id)), "gpu": place}

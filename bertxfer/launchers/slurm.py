@@ -39,18 +39,21 @@ class Slurm(Submitted):
         return min(open_trials, self.workers or 8)
 
     def submit(self, sweep: Manifest, post: Post, workers: int) -> Iterable[list[Job]]:
-        import submitit
+        from submitit.core.utils import FailedJobError
+
+        from bertxfer.launchers.executors import SlurmExecutor
 
         if shutil.which("sbatch") is None:
             raise ConfigError("hydra/launcher", "slurm needs sbatch, which is not on this machine; use local or inline")
-        executor = submitit.SlurmExecutor(folder=sweep.folder / "logs")
+        executor = SlurmExecutor(folder=sweep.folder / "logs")
+        executor.post = post
         executor.update_parameters(**self._parameters(sweep))
         for size in chunks(workers, max_array_size()):
             executor.update_parameters(array_parallelism=size)
             try:
                 with executor.batch():
                     jobs = [executor.submit(supervise, post) for _ in range(size)]
-            except submitit.core.utils.FailedJobError as error:
+            except FailedJobError as error:
                 reason = str(error).strip().splitlines()[-1]
                 raise BertxferError(f"hydra.launcher: SLURM refused the workers: {reason}") from error
             print(f"{size} workers submitted to SLURM as job {str(jobs[0].job_id).split('_')[0]}", flush=True)

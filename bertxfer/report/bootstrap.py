@@ -28,6 +28,7 @@ class Interval:
     high: float
     seeds: int
     examples: int
+    undefined: int = 0  # resamples without a defined score, which the interval leaves out
 
 
 def bootstrap(
@@ -59,8 +60,9 @@ def bootstrap(
 
     rng, (n, size) = np.random.default_rng(seed), own.shape
     drawn = [value(rng.integers(n, size=n), rng.integers(size, size=size)) for _ in range(resamples)]
-    low, high = np.nanpercentile(drawn, [2.5, 97.5])
-    return Interval(value(range(n), slice(None)), float(low), float(high), n, size)
+    found = [one for one in drawn if not math.isnan(one)]
+    low, high = np.percentile(found, [2.5, 97.5]) if found else (math.nan, math.nan)
+    return Interval(value(range(n), slice(None)), float(low), float(high), n, size, len(drawn) - len(found))
 
 
 def metric_of(name: str) -> Metric:
@@ -93,8 +95,9 @@ def _accuracy(labels: Array, predictions: Array) -> float:
 
 
 def _f1(labels: Array, predictions: Array) -> float:
-    both, either = np.sum((labels == 1) & (predictions == 1)), np.sum(labels == 1) + np.sum(predictions == 1)
-    return float(2 * both / either) if either else math.nan
+    positive = np.sum(labels == 1)
+    both, either = np.sum((labels == 1) & (predictions == 1)), positive + np.sum(predictions == 1)
+    return float(2 * both / either) if positive else math.nan
 
 
 def _matthews(labels: Array, predictions: Array) -> float:

@@ -11,20 +11,20 @@ from bertxfer.report.frame import is_gap
 def mean_cell(row: Mapping[str, Any]) -> str:
     """Of a row of a summary: its mean, with half of its interval where it has one."""
     if is_gap(row["mean"]):
-        return f"-{_undefined(row)}"
+        return f"-{undefined(row)}"
     half = (row["high"] - row["low"]) / 2
     around = "" if is_gap(half) else f" ± {100 * half:.1f}"
-    return f"{100 * row['mean']:.1f}{around}{_undefined(row)}"
+    return f"{100 * row['mean']:.1f}{around}{undefined(row)}"
 
 
 def median_cell(row: Mapping[str, Any]) -> str:
     """Of the same: its median, and the range of its trials."""
     if is_gap(row["median"]):
-        return f"-{_undefined(row)}"
-    return f"{100 * row['median']:.1f} ({100 * row['min']:.1f} to {100 * row['max']:.1f}){_undefined(row)}"
+        return f"-{undefined(row)}"
+    return f"{100 * row['median']:.1f} ({100 * row['min']:.1f} to {100 * row['max']:.1f}){undefined(row)}"
 
 
-def _undefined(row: Mapping[str, Any]) -> str:
+def undefined(row: Mapping[str, Any]) -> str:
     return f" ({row['undefined']} undefined)" if row["undefined"] else ""
 
 

@@ -49,16 +49,17 @@ def progress(results: pd.DataFrame) -> Grid:
 
 
 def lacking(results: pd.DataFrame, state: str) -> Grid | None:
-    """The trials that failed, with their reasons, or that are missing."""
+    """The trials that failed or ended without a defined score, with their reasons, or that are missing."""
     trials = results.drop_duplicates("id")
-    trials = trials[trials["state"] == state]
+    trials = trials[trials["undefined"].astype(bool) if state == "undefined" else trials["state"] == state]
     if trials.empty:
         return None
-    columns = ["task", "n", "treatment", "seed", "id", *(["reason"] if state == "failed" else [])]
+    has_reason = state != "missing"
+    columns = ["task", "n", "treatment", "seed", "id", *(["reason"] if has_reason else [])]
     first = trials.head(SHOWN).assign(size=sizes)
     rows = [
         [words.task(row["task.name"]), row["size"], row["treatment_text"], str(row["seed"]), row["id"]]
-        + ([str(row["reason"])] if state == "failed" else [])
+        + ([str(row["reason"])] if has_reason else [])
         for row in first.to_dict("records")
     ]
     tasks = [str(task) for task in first["task.name"]]
@@ -102,7 +103,7 @@ def versions(ids: Iterable[str], store: Store) -> Grid:
     """With what the results were made: each version, and how many trials have it."""
     found: dict[str, Counter[str]] = {}
     for trial_id in dict.fromkeys(ids):
-        result = json.loads((store.folder(trial_id) / "result.json").read_text(encoding="utf-8"))
+        result = store.result_alone(trial_id) or {}
         for key, value in result.get("environment", {}).items():
             found.setdefault(key, Counter())[_text(value)] += 1
     rows = []

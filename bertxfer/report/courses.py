@@ -62,4 +62,7 @@ def weights(figure: Figure, results: pd.DataFrame, store: Store) -> Marks:
 def _over(done: pd.DataFrame, each: pd.DataFrame, interval: str, notes: list[str]) -> Marks:
     """Means over seeds of what each trial has at each x."""
     joined = done.drop(columns=["x", "y"]).merge(each, on="id")
+    undefined = int(each["y"].isna().sum())
+    if undefined:
+        notes = [*notes, f"{undefined} of {len(each)} values are not defined; no mean includes them."]
     return Marks(means(joined, interval, "mean"), notes)

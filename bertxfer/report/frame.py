@@ -8,6 +8,7 @@ import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -16,7 +17,8 @@ from bertxfer import chains
 from bertxfer.costs import seconds_of
 from bertxfer.errors import BertxferError
 from bertxfer.identity import Trial
-from bertxfer.store import Result, Store
+from bertxfer.store import Result, Store, is_score
+from bertxfer.summary import score_text
 from bertxfer.sweep import Point
 
 # What a result says in a column of its own, beside score and metrics.
@@ -53,7 +55,7 @@ class Completeness:
         words = [f"{self.done} of {self.trials} trials done"]
         words += [f"{n} {what}" for n, what in ((self.failed, "failed"), (self.missing, "missing")) if n]
         if self.undefined:
-            words.append(f"{self.undefined} with an undefined score, which no mean includes")
+            words.append(f"{self.undefined} of {self.done} without a defined score, which no mean includes")
         return ", ".join(words)
 
 
@@ -107,9 +109,21 @@ def history(ids: Iterable[str], store: Store) -> pd.DataFrame:
     for trial_id in dict.fromkeys(ids):
         path = store.folder(trial_id) / "history.jsonl"
         if path.is_file():
-            lines = path.read_text(encoding="utf-8").splitlines()
-            events += [{"id": trial_id, **json.loads(line)} for line in lines]
-    return pd.DataFrame(events, columns=None if events else ["id", "step", "loss", "lr", "epoch"])
+            events += [{**event, "id": trial_id} for event in _events(path)]
+    columns = list(dict.fromkeys(["id", "step", "loss", "lr", "epoch", *(key for event in events for key in event)]))
+    return pd.DataFrame(events, columns=columns)
+
+
+def _events(path: Path) -> list[dict[str, Any]]:
+    """The lines of a history; every value of them is a number or null."""
+    try:
+        events = [json.loads(line) for line in path.read_bytes().split(b"\n") if line.strip()]
+    except (ValueError, RecursionError) as error:
+        raise BertxferError(f"{path} cannot be read ({error}); move the folder away to run the trial again") from error
+    for number, event in enumerate(events, start=1):
+        if not isinstance(event, dict) or not all(is_score(value) for value in event.values()):
+            raise BertxferError(f"{path}, line {number}: it is no mapping of names to numbers")
+    return events
 
 
 def predictions(ids: Iterable[str], store: Store) -> pd.DataFrame:
@@ -144,7 +158,11 @@ def _parquets(
     for trial_id in dict.fromkeys(ids):
         path = store.folder(trial_id) / f"{name}.parquet"
         if path.is_file():
-            table = pd.read_parquet(path).rename(columns=renamed or {})
+            try:
+                table = pd.read_parquet(path).rename(columns=renamed or {})
+            except (OSError, ValueError) as error:  # pyarrow's errors are of these
+                said = " ".join(str(error).split())
+                raise BertxferError(f"{path} cannot be read ({said}); move it away to run the trial again") from error
             table.insert(0, "id", trial_id)
             tables.append(table)
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=["id", *columns])
@@ -191,11 +209,12 @@ def _outcome(trial: Trial, store: Store) -> dict[str, Any]:
 
 
 def _with_result(result: Result) -> dict[str, Any]:
+    undefined = result["score"] is None
     return {
         "state": "done",
-        "reason": None,
+        "reason": score_text(result) if undefined else None,
         "score": _number(result["score"]),
-        "undefined": result["score"] is None,
+        "undefined": undefined,
         **{f"metrics.{name}": _number(value) for name, value in result["metrics"].items()},
         **{key: result.get(key) for key in _COUNTS},
         "seconds": seconds_of(result["timings"]),

@@ -25,7 +25,11 @@ def heads(figure: Figure, results: pd.DataFrame) -> Marks:
     places, notes = places_of(cells, results, apart="facet")
     groups = ["facet", "task", "size", "layer", "head"]
     told = differences(places, groups, figure.baseline, ["facet", "task", "size"], "y")
-    told = told[told["layer"].notna() & told["head"].notna() & (told["n"] > 0)]
+    told = told[told["layer"].notna() & told["head"].notna()]
+    undefined = int(told["undefined"].sum())
+    if undefined:
+        notes.append(f"{undefined} pairs have no defined score and are in no difference.")
+    told = told[told["n"] > 0]
     if told.empty:
         notes.append("No head has a pair of trials, with and without it redrawn, so there is no difference to show.")
     unpaired = int(told["unpaired"].sum())

@@ -196,7 +196,7 @@ def _split(places: pd.DataFrame, into: str) -> tuple[pd.DataFrame, list[str]]:
 def _trials(places: pd.DataFrame) -> pd.DataFrame:
     """Every trial as a mark of its own."""
     done = places[(places["state"] == "done") & places["y"].notna()]
-    said = "seed " + done["seed"].astype("str") + ": " + done["y"].map("{:.4f}".format) + "  " + done["id"]
+    said = [f"seed {seed}: {y:.4f}  {own}" for seed, y, own in zip(done["seed"], done["y"], done["id"], strict=True)]
     return done.assign(role="trial", n=1, trials=said)[["role", *KEYS, "y", "n", "trials", "task", "size"]]
 
 
@@ -245,10 +245,18 @@ def _said_missing(places: pd.DataFrame) -> list[str]:
         failed = int((lacking["state"] == "failed").sum())
         note = f"{len(lacking)} of the {len(trials)} trials of this figure have no result"
         notes.append(f"{note} ({failed} of them failed)." if failed else f"{note} yet.")
-    undefined = int(trials["undefined"].sum())
+    done = places[places["state"] == "done"]
+    undefined = done.loc[done["y"].isna(), "id"].nunique()
     if undefined:
-        notes.append(f"{undefined} trials have an undefined score, which no mean includes.")
+        notes.append(f"{undefined} of {done['id'].nunique()} trials have no defined score; no mean includes them.")
+    empty = int((~done.assign(there=done["y"].notna()).groupby(KEYS, dropna=False)["there"].any()).sum())
+    if empty:
+        notes.append(f"{_counted(empty, 'place')} of the figure {'is' if empty == 1 else 'are'} empty for that reason.")
     return notes
+
+
+def _counted(n: int, noun: str) -> str:
+    return f"{n} {noun}{'' if n == 1 else 's'}"
 
 
 def _lone(data: pd.DataFrame, figure: Figure) -> list[str]:

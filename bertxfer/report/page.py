@@ -117,6 +117,8 @@ def _page(
         missing=contents.lacking(results, "missing"),
         missing_count=counts.missing,
         failures=contents.lacking(results, "failed"),
+        undefined=contents.lacking(results, "undefined"),
+        undefined_count=counts.undefined,
         filters=_filters(results),
         figures=shown,
         tables=[{**vars(contents.table(t)), "title": t.title, "note": t.note, "files": files} for t, files in made],

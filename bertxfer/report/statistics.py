@@ -93,9 +93,9 @@ def differences(
         own = select(base, {column: key[column] for column in within})
         if group["id"].isin(own["id"]).all():
             continue  # the baseline itself
-        pairs, unpaired = _pairs(group, own, y, key)
-        rows.append({**key, "unpaired": unpaired, **_difference(pairs)})
-    columns = [*by, "unpaired", *_difference(np.array([]))]
+        pairs, unpaired, undefined = _pairs(group, own, y, key)
+        rows.append({**key, "unpaired": unpaired, "undefined": undefined, **_difference(pairs)})
+    columns = [*by, "unpaired", "undefined", *_difference(np.array([]))]
     table = pd.DataFrame(rows, columns=columns)
     table["p_holm"], table["p_bh"] = adjusted(table["p_t"], "holm"), adjusted(table["p_t"], "fdr_bh")
     table["words"] = [claim(row) for row in table.to_dict("records")]
@@ -150,7 +150,12 @@ def sign_flips(values: Array, seed: int = 0) -> float:
 
 def claim(row: Mapping[str, Any]) -> str:
     """What a row of `differences` allows to be said, in words."""
-    n = int(row["n"])
+    without = int(row.get("undefined", 0))
+    told = _claim(row, int(row["n"]))
+    return f"{told}; {without} of {without + int(row['n'])} pairs have no defined score" if without else told
+
+
+def _claim(row: Mapping[str, Any], n: int) -> str:
     if n < 2:
         return f"{_count(n, 'pair')}: nothing can be said about a difference"
     direction = "higher" if row["mean"] > 0 else "lower"
@@ -174,8 +179,16 @@ def correlations(results: pd.DataFrame, over: str = "seed", between: str = "task
     for i, a in enumerate(names):
         for b in names[i + 1 :]:
             both = wide[[a, b]].dropna()
-            rows.append({"a": a, "b": b, "n": len(both), **_correlation(both[a].to_numpy(), both[b].to_numpy())})
+            found = _correlation(both[a].to_numpy(), both[b].to_numpy())
+            if without := _undefined_in_either(done, over, between, y, (a, b)):
+                found["words"] += f"; {without} left out, where a score is not defined"
+            rows.append({"a": a, "b": b, "n": len(both), **found})
     return pd.DataFrame(rows, columns=["a", "b", "n", "pearson", "p_pearson", "spearman", "p_spearman", "words"])
+
+
+def _undefined_in_either(done: pd.DataFrame, over: str, between: str, y: str, pair: tuple[str, str]) -> int:
+    own = done[done[between].isin(pair)]
+    return int(own.loc[own[y].isna(), over].nunique())
 
 
 def quartiles(values: pd.DataFrame, by: str, y: str) -> pd.DataFrame:
@@ -213,8 +226,8 @@ def _difference(values: Array) -> dict[str, Any]:
     }
 
 
-def _pairs(group: pd.DataFrame, base: pd.DataFrame, y: str, key: Mapping[str, Any]) -> tuple[Array, int]:
-    """Differences of the trials that have a partner, and how many have none."""
+def _pairs(group: pd.DataFrame, base: pd.DataFrame, y: str, key: Mapping[str, Any]) -> tuple[Array, int, int]:
+    """Differences of the trials that have a partner, how many have none, and in how many a score is not defined."""
     keys = [column for column in _PAIR if column in group and column in base]
     for table in (group, base):
         if table.duplicated(keys).any():
@@ -222,8 +235,8 @@ def _pairs(group: pd.DataFrame, base: pd.DataFrame, y: str, key: Mapping[str, An
             raise BertxferError(f"{named}: more than one trial has the same seed; something else than the seed differs")
     both = group[[*keys, y]].merge(base[[*keys, y]], on=keys, suffixes=("", "_base"))
     values = (both[y] - both[f"{y}_base"]).to_numpy(dtype=float)
-    values = values[~np.isnan(values)]
-    return values, len(group) - len(values)
+    defined = values[~np.isnan(values)]
+    return defined, len(group) - len(values), len(values) - len(defined)
 
 
 def _done(results: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:

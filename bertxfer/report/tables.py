@@ -91,8 +91,9 @@ def differences(results: pd.DataFrame, figure: Figure, store: Store) -> Table:
         cells[name] = [printed.p_value(value) for value in data[column]]
     cells["pairs"] = data["n"].map(str)
     cells[WORDS] = data["words"]
-    lonely = int(data["unpaired"].sum())
-    notes = [f"{lonely} trials have no partner with the same seed and are left out" if lonely else "", _FEW]
+    lonely, undefined = int(data["unpaired"].sum()), int(data["undefined"].sum())
+    notes = [f"{lonely} trials have no partner with the same seed and are left out" if lonely else ""]
+    notes += [f"{undefined} pairs have no defined score and are left out" if undefined else "", _FEW]
     return Table(
         "differences", "Differences from the baseline, paired by seed", cells, data, ". ".join(filter(None, notes))
     )
@@ -129,9 +130,11 @@ def matrix(results: pd.DataFrame, figure: Figure, store: Store) -> Table:
     data = statistics.summarize(table, ["task", "first", "measure"], "y", figure.get("interval") or "t95")
     finals, firsts = list(dict.fromkeys(data["task"])), list(dict.fromkeys([*data["task"], *data["first"]]))
     means = {(row["task"], row["first"]): row["mean"] for row in data.to_dict("records")}
+    without = {(row["task"], row["first"]): printed.undefined(row) for row in data.to_dict("records")}
     cells = pd.DataFrame({"final task": finals})
     for first in firsts:
-        cells[first] = [printed.fixed(means.get((task, first), math.nan), 3) for task in finals]
+        places = [(task, first) for task in finals]
+        cells[first] = [printed.fixed(means.get(place, math.nan), 3) + without.get(place, "") for place in places]
     cells["metric"] = [select(data, {"task": task})["measure"].iloc[0] for task in finals]
     bold, shaded = set(), set()
     for i, task in enumerate(finals):
@@ -139,6 +142,7 @@ def matrix(results: pd.DataFrame, figure: Figure, store: Store) -> Table:
         shaded |= {(i, first) for first, value in row.items() if value == max(row.values())}
         bold |= {(i, first) for first, value in row.items() if first != task and value > row.get(task, math.inf)}
     note = "Columns: the intermediate task. Shaded: the best of a row; bold: above the diagonal, the task alone"
+    note = f"{frames.completeness(results)}. {note}"
     most = int(data["n"].max()) if len(data) else 0
     note += f". At most {most} trials a cell: too few for a claim" if most < statistics.FEWEST_PAIRS else ""
     title = "Final task (rows) after an intermediate task (columns)"
@@ -156,7 +160,8 @@ def heads(results: pd.DataFrame, figure: Figure, store: Store) -> Table:
             printed.signed(found.get((layer, head), math.nan), 3) for layer in layers
         ]
     trials = int(data["n"].max()) if len(data) else 0
-    note = "" if trials >= statistics.FEWEST_PAIRS else f"at most {trials} trials a head: too few for a claim"
+    notes = ["" if trials >= statistics.FEWEST_PAIRS else f"at most {trials} trials a head: too few for a claim"]
+    note = ". ".join(filter(None, [*notes, _without_a_score(data)]))
     return Table("heads", "Difference from the baseline with one attention head redrawn", cells, data, note)
 
 
@@ -165,7 +170,14 @@ def head_differences(results: pd.DataFrame, figure: Figure) -> pd.DataFrame:
     redrawn = select(results, {}) if "head" in results else results.assign(head=None, layer=None)
     found = statistics.differences(redrawn, ["task", "layer", "head"], _baseline(figure), ["task"])
     found = found[found["head"].notna()].rename(columns={"mean": "difference"})
-    return found[["task", "layer", "head", "n", "difference", "words"]].reset_index(drop=True)
+    return found[["task", "layer", "head", "n", "undefined", "difference", "words"]].reset_index(drop=True)
+
+
+def _without_a_score(heads: pd.DataFrame) -> str:
+    undefined, empty = int(heads["undefined"].sum()), int((heads["n"] == 0).sum())
+    if not undefined:
+        return ""
+    return f"{undefined} pairs have no defined score and are left out; {empty} of {len(heads)} heads have no other"
 
 
 def quartiles_by_layer(results: pd.DataFrame, figure: Figure, store: Store) -> Table:
@@ -179,13 +191,14 @@ def quartiles_by_head(results: pd.DataFrame, figure: Figure, store: Store) -> Ta
 
 
 def _quartiles(results: pd.DataFrame, figure: Figure, by: str) -> Table:
-    data = statistics.quartiles(head_differences(results, figure), by, "difference")
+    heads = head_differences(results, figure)
+    data = statistics.quartiles(heads, by, "difference")
     cells = pd.DataFrame(
         {by: [f"{by} {printed.text(value)}" for value in data[by]], "count": data["count"].astype(int).map(str)}
     )
     for column in ("mean", "sd", "min", "25%", "50%", "75%", "max"):
         cells[column] = [printed.fixed(value, 4) for value in data[column]]
-    return Table(f"quartiles_by_{by}", f"Differences from the baseline by {by}", cells, data)
+    return Table(f"quartiles_by_{by}", f"Differences from the baseline by {by}", cells, data, _without_a_score(heads))
 
 
 def columns(results: pd.DataFrame, figure: Figure, store: Store) -> Table:
@@ -206,7 +219,8 @@ def columns(results: pd.DataFrame, figure: Figure, store: Store) -> Table:
 def bootstrapped(results: pd.DataFrame, figure: Figure, store: Store) -> Table:
     """Scores and differences with intervals over seeds and dev examples, from the stored predictions."""
     by = [column for column in _by(results.assign(measure=results["task.headline"]), figure) if column != "measure"]
-    done = results[results["state"] == "done"].drop_duplicates([*by, "id"])
+    ended = results[results["state"] == "done"].drop_duplicates([*by, "id"])
+    done = ended[~ended["undefined"].astype(bool)]
     base = select(done, _baseline(figure))
     within = [column for column in _within(done, figure) if column != "measure"]
     rows = []
@@ -214,14 +228,17 @@ def bootstrapped(results: pd.DataFrame, figure: Figure, store: Store) -> Table:
         where: dict[str, Any] = dict(zip(by, key, strict=True))
         own = select(base, {column: where[column] for column in within}).drop_duplicates("id")
         rows.append({**where, **_bootstrap_row(group, own, store)})
-    data = pd.DataFrame(rows)
+    data = pd.DataFrame(rows, columns=None if rows else [*by, *_BOOTSTRAPPED])
     cells = pd.DataFrame({column: data[column].map(printed.text) for column in by})
     for name in ("score", "difference"):
         cells[f"{name} x100"] = [printed.fixed(100 * value, 1) for value in data[name]]
         limits = zip(data[f"{name}_low"], data[f"{name}_high"], strict=True)
         cells[f"95% interval of the {name}"] = [printed.span(100 * low, 100 * high) for low, high in limits]
     cells["seeds"], cells["dev examples"] = data["seeds"].map(str), data["examples"].map(str)
-    return Table("bootstrap", "Bootstrap over seeds and dev examples", cells, data)
+    trials, resamples = ended["id"].nunique() - done["id"].nunique(), int(data["undefined"].sum())
+    notes = [f"{trials} of {ended['id'].nunique()} trials have no defined score and are left out" if trials else ""]
+    notes += [f"{resamples} resamples have no defined score; the intervals are of the others" if resamples else ""]
+    return Table("bootstrap", "Bootstrap over seeds and dev examples", cells, data, ". ".join(filter(None, notes)))
 
 
 def _bootstrap_row(group: pd.DataFrame, base: pd.DataFrame, store: Store) -> dict[str, Any]:
@@ -234,7 +251,13 @@ def _bootstrap_row(group: pd.DataFrame, base: pd.DataFrame, store: Store) -> dic
     same = set(both["id"]) == set(both["id_base"])
     pairs = gap if both.empty or same else bootstrap.bootstrap(read, list(both["id"]), metric, list(both["id_base"]))
     row |= {"difference": pairs.value, "difference_low": pairs.low, "difference_high": pairs.high}
-    return {**row, "seeds": own.seeds, "examples": own.examples}
+    return {**row, "seeds": own.seeds, "examples": own.examples, "undefined": own.undefined + pairs.undefined}
+
+
+_BOOTSTRAPPED = (
+    *(f"{name}{end}" for name in ("score", "difference") for end in ("", "_low", "_high")),
+    *("seeds", "examples", "undefined"),
+)
 
 
 Maker = Callable[[pd.DataFrame, Figure, Store], Table]

@@ -126,10 +126,20 @@ def _class_reader(task: TaskScience) -> Callable[[TaskScience, Record], int]:
             )
         raise DataError(
             record.place,
-            f"the label {word!r} is none of {', '.join(task.labels)}, nor a number from 0 to {len(task.labels) - 1}",
+            f"the label {word!r} is none of {', '.join(task.labels)}, nor a number from 0 to {len(task.labels) - 1}"
+            + _quoting_hint(task, word),
         )
 
     return label_of
+
+
+def _quoting_hint(task: TaskScience, word: str) -> str:
+    """YAML takes some words for truth values, so a task that lists them bare has other names than its files."""
+    truths = {"True", "False"} & set(task.labels)
+    taken = word.lower() in ("yes", "no", "on", "off", "true", "false")
+    return (
+        "; YAML reads a bare no, yes, off or on as False or True: quote them in task.labels" if truths and taken else ""
+    )
 
 
 def _score(task: TaskScience, record: Record) -> float:

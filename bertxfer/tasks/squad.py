@@ -38,7 +38,7 @@ def _questions(path: Path, whole: Any) -> Iterator[Question]:
                     if not answers and not unanswerable:
                         raise DataError(place, "the question has no answers and is not marked is_impossible")
                     yield place, question["id"], question["question"], paragraph["context"], answers
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise DataError(
             place, f"what comes next is not as SQuAD's JSON has it ({type(error).__name__}: {error})"
         ) from error
@@ -65,11 +65,14 @@ def _rows(questions: Iterable[Question], file: str) -> Rows:
         for what, text in (("question", question), ("passage", passage)):
             if not isinstance(text, str) or not text.strip():
                 raise DataError(place, f"the {what} is empty")
+        if not isinstance(name, str) or not name.strip():
+            raise DataError(place, f"the id {name!r} is no text")
         if name in seen:
             raise DataError(place, f"the id {name} is there twice")
         seen.add(name)
         for text, start in answers:
-            if not text or passage[start : start + len(text)] != text:
+            there = isinstance(text, str) and isinstance(start, int) and start >= 0
+            if not there or not text or passage[start : start + len(text)] != text:
                 raise DataError(place, f"the answer {text!r} does not stand at character {start} of its passage")
         rows.texts.append((question, passage))
         rows.labels.append(Answers(name, tuple(text for text, _ in answers), tuple(start for _, start in answers)))

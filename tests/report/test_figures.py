@@ -66,7 +66,7 @@ def test_what_is_missing_failed_or_undefined_is_said(tmp_path: Path) -> None:
     assert (mark["n"], mark["y"], mark["low"]) == (1, 0.75, None)
     said = " ".join(drawn.marks.notes)
     assert "2 of the 4 trials of this figure have no result (1 of them failed)" in said
-    assert "1 trials have an undefined score" in said and "rest on one trial" in said
+    assert "1 of 2 trials have no defined score" in said and "rest on one trial" in said
 
 
 def test_levels_are_dashed_lines_and_no_marks(tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ def test_undefined_scores_are_nan_and_counted_and_failures_say_why(store: Store)
     assert [math.isnan(score) for score in table["score"]] == [False, True, True, True]
     assert table["score"].mean() == 0.5
     assert frames.completeness(table) == frames.Completeness(trials=4, done=2, failed=1, missing=1, undefined=1)
-    assert "1 with an undefined score" in str(frames.completeness(table))
+    assert "1 of 2 without a defined score" in str(frames.completeness(table))
 
 
 def test_a_result_whose_config_was_edited_is_not_a_number(store: Store) -> None:

@@ -94,7 +94,7 @@ def test_undefined_scores_are_said_in_their_cell_and_the_mini_model_in_the_note(
     some = results({"k": 0, "score": 0.5}, {"k": 0, "score": float("nan"), "undefined": True, "seed": 1})
     table = only(make(some.assign(**{"model.name": "mini"}), {"x": "k", "tables": ["summary"]}, NOWHERE))
     assert rows_of(table) == [["cola", "accuracy", "50.0 (1 undefined)"]]
-    assert "1 with an undefined score" in table.note and "say nothing about English" in table.note
+    assert "1 of 2 without a defined score" in table.note and "say nothing about English" in table.note
 
 
 def test_differences_are_within_a_task_and_the_baseline_has_none() -> None:

@@ -222,3 +222,10 @@ def test_the_size_that_counts_is_that_of_the_files(tmp_path: Path) -> None:
     trial = trial_of(composed(*OWN, *words, "data.n=3"))
     with pytest.raises(BertxferError, match="3 is more than the 2 training rows"):
         data.subsample(trial.science, source_of(trial.science.task, trial.data_at).size("train"))
+
+
+def test_labels_that_yaml_takes_for_truth_values_are_told_apart_from_typos(tmp_path: Path) -> None:
+    words = write(tmp_path, "csv", [{"review": "x", "verdict": "yes"}, {"review": "y", "verdict": "no"}])
+    with pytest.raises(DataError, match=r"'yes' is none of False, True, .*: quote them in task\.labels"):
+        read(*words, "task.labels=[false,true]")
+    assert read(*words, "task.labels=['no','yes']")[0].labels == [1, 0]
