@@ -28,6 +28,8 @@ def run(words: Sequence[str]) -> int:
             return _say(str(error), error.status)
         except (HydraException, OmegaConfBaseException, MarkedYAMLError) as error:
             return _say(command.one_sentence(error, config.keys()), 2)
+        except OSError as error:
+            return _say(_of_files(error), 1)
     if "--help" in words or "-h" in words:
         from bertxfer import help
 
@@ -64,8 +66,12 @@ def run(words: Sequence[str]) -> int:
     except OSError as error:
         if full_errors:
             raise
-        return _say(f"{error.filename or 'the file system'}: {error.strerror or error}", 1)
+        return _say(_of_files(error), 1)
     return 0
+
+
+def _of_files(error: OSError) -> str:
+    return f"{error.filename or 'the file system'}: {error.strerror or error}"
 
 
 def _say(sentence: str, status: int) -> int:

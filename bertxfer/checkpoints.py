@@ -1,5 +1,6 @@
 """Checkpoints: the newest whole one of a trial, known to be whole by a digest in its name."""
 
+import contextlib
 import time
 from pathlib import Path
 from typing import Any
@@ -27,12 +28,17 @@ class Checkpoints:
                 path.unlink(missing_ok=True)
         self.saved_at = time.monotonic()
 
+    def put_off(self) -> None:
+        """The next one is due as if this one had been saved."""
+        self.saved_at = time.monotonic()
+
     def load(self) -> dict[str, Any] | None:
         """The state to go on from. A checkpoint that was cut or altered is as good as none."""
         for path in sorted(self.folder.glob("[!.]*.pt"), key=_modified, reverse=True):
-            if digest(path) == path.stem:
-                state: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
-                return state
+            with contextlib.suppress(FileNotFoundError):  # replaced by another worker just now
+                if digest(path) == path.stem:
+                    state: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
+                    return state
         return None
 
 

@@ -12,13 +12,16 @@ from typing import Any
 
 from filelock import FileLock
 
+from bertxfer.processes import signature
+
 
 def write_whole(path: Path, write: Callable[[Path], object], name: Callable[[Path], str] | None = None) -> Path:
     """`write` fills a temporary file beside `path`, which is synced and then takes its place in one step.
 
     `name` may choose another last name when the content is known; the path it got is returned.
     """
-    handle, made = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+    # Signed, so that others can tell what a killed process has left from what a living one is writing.
+    handle, made = tempfile.mkstemp(prefix=f".{path.name}.{signature()}.", suffix=".tmp", dir=path.parent)
     os.close(handle)
     temporary = Path(made)
     try:

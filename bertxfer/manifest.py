@@ -61,7 +61,7 @@ def freeze(sweep: Sweep) -> Manifest:
         "trials": [_as_dict(trial) for trial in sweep.trials],
         "points": [{"axes": point.axes, "trial": point.trial.id} for point in sweep.points],
     }
-    write_json(folder / "manifest.json", content)
+    write_json(folder / "manifest.json", {**content, "digest": _digest(content)})
     return read(folder)
 
 
@@ -71,6 +71,8 @@ def read(folder: Path) -> Manifest:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         trials = {plain["id"]: _trial(plain) for plain in content["trials"]}
+        if content.get("digest", found := _digest(content)) != found:
+            raise ValueError("it is not as it was written")
         points = [Point(point["axes"], trials[point["trial"]]) for point in content["points"]]
         runtime, artifacts = Runtime(**content["runtime"]), Artifacts(**content["artifacts"])
     except FileNotFoundError:
@@ -90,6 +92,13 @@ def find(root: Path, name: str) -> Path:
         known = ", ".join(matches or names) or "none"
         raise BertxferError(f"{name!r} is {'no sweep' if not matches else 'more than one sweep'}; there are: {known}")
     return (root / "sweeps" / matches[0]).absolute()
+
+
+def _digest(content: dict[str, Any]) -> str:
+    """Of all but the trials' science, which their ids stand for: a thread more would change results unseen."""
+    plain = {key: value for key, value in content.items() if key != "digest"}
+    plain["trials"] = [{key: value for key, value in one.items() if key != "science"} for one in content["trials"]]
+    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()[:32]
 
 
 def _as_dict(trial: Trial) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 import json
 import math
 import shutil
+import sys
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
@@ -84,9 +85,13 @@ class Store:
         """The trial's folder, with its config written down; a trial begun before goes on in it."""
         folder = self.folder(trial.id)
         folder.mkdir(parents=True, exist_ok=True)
-        if (folder / "config.yaml").exists():
+        try:
             self.config(trial.id)
-        else:
+        except BertxferError as error:
+            if (folder / "result.json").exists():
+                raise
+            if (folder / "config.yaml").exists():  # damaged, but nothing was concluded from it yet
+                print(f"written anew: {error}", file=sys.stderr, flush=True)
             write_text(folder / "config.yaml", yaml.safe_dump(trial.science.as_dict(), sort_keys=False))
         return folder
 
@@ -109,8 +114,12 @@ class Store:
         folder = self.folder(trial.id)
         if not (folder / "result.json").exists():
             write_json(folder / "result.json", result)
-        (folder / "failure.json").unlink(missing_ok=True)
-        shutil.rmtree(self.checkpoint(trial.id), ignore_errors=True)
+        self.clear(trial.id)
+
+    def clear(self, trial_id: str) -> None:
+        """Removes what a finished trial needs no more."""
+        (self.folder(trial_id) / "failure.json").unlink(missing_ok=True)
+        shutil.rmtree(self.checkpoint(trial_id), ignore_errors=True)
 
     def fail(self, trial: Trial, error: BaseException) -> None:
         """Records why an attempt ended without a result."""

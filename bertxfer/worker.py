@@ -24,7 +24,8 @@ from bertxfer.config import Runtime
 from bertxfer.errors import ArtifactGone, Interrupted, TrialError
 from bertxfer.files import write_json
 from bertxfer.identity import Trial
-from bertxfer.queue import Claim, Queue, Rules, end_attempt, whoami
+from bertxfer.processes import whoami
+from bertxfer.queue import Claim, Queue, Rules, end_attempt
 from bertxfer.store import Result, Store
 
 MOST_TOGETHER = 128  # probes in one computation: BERT-base's poolers with Adam's moments take 1 GB then
@@ -172,12 +173,16 @@ def run_claimed(taken: Taken, store: Store, runtime: Runtime, stop: Stop, say: C
     except ArtifactGone as gone:
         say(f"given back  {trials[0].id}: {gone}")
     except Exception as error:
-        # Where another worker has taken a trial over, what is in the way of this one is not a failure.
-        outcomes = [("released" if claim.superseded() else "failed", {}) for _, claim in taken]
+        # Where another worker has taken a trial over or ended it, what is in the way of this one is not a failure.
+        outcomes = [
+            ("released" if claim.superseded() or store.complete(one.id, one.outputs) else "failed", {})
+            for one, claim in taken
+        ]
         results = [error if isinstance(error, TrialError) else TrialError(str(error))] * len(taken)
         for (one, _), (outcome, _) in zip(taken, outcomes, strict=True):
             if outcome == "failed":
-                store.fail(one, error)
+                with contextlib.suppress(OSError):  # on a full disk a reason cannot be kept either
+                    store.fail(one, error)
     finally:
         for (_, claim), (outcome, details) in zip(taken, outcomes, strict=True):
             claim.end(outcome, **details)
@@ -198,7 +203,7 @@ def supervise(post: Post) -> None:
     with stop.on_signals():
         while True:
             child = _start_child(post, card)
-            status = _wait(child, stop, card)
+            status = _wait(child, stop, card, min(5.0, post.rules.stale_seconds / 6))
             if status in (0, RELEASED):
                 break
             if _close_attempts(card, status, store):
@@ -228,15 +233,21 @@ def main() -> int:
 
     def note(taken: Taken) -> None:
         attempts = {trial.id: str(claim.path) for trial, claim in taken}
-        write_json(card, {"worker": supervisor, "attempts": attempts, "pid": os.getpid()})
+        with contextlib.suppress(OSError):
+            write_json(card, {"worker": supervisor, "attempts": attempts, "pid": os.getpid()})
 
-    with stop.on_signals():
-        drain(sweep.trials, queue, runtime, stop, _say, note, post.limit)
+    try:
+        with stop.on_signals():
+            drain(sweep.trials, queue, runtime, stop, _say, note, post.limit)
+    except OSError as error:  # the disk is full, or the folder is read-only or away
+        _say(f"no trial can be taken: {error}")
+        return 1
     return RELEASED if stop() else 0
 
 
 def _start_child(post: Post, card: Path) -> "subprocess.Popen[str]":
-    write_json(card, {"worker": whoami()})
+    with contextlib.suppress(OSError):
+        write_json(card, {"worker": whoami()})
     environment = dict(os.environ)
     if post.gpu is not None:
         environment["CUDA_VISIBLE_DEVICES"] = post.gpu
@@ -256,14 +267,14 @@ def _start_child(post: Post, card: Path) -> "subprocess.Popen[str]":
     return child
 
 
-def _wait(child: "subprocess.Popen[str]", stop: Stop, card: Path) -> int:
+def _wait(child: "subprocess.Popen[str]", stop: Stop, card: Path, every_seconds: float) -> int:
     """Waits for the child, passes on the wish to stop, and shows by touching its card that this worker lives."""
     told, touched = False, 0.0
     while (status := child.poll()) is None:
         if stop() and not told:
             child.send_signal(signal.SIGTERM)
             told = True
-        if time.monotonic() - touched > 5:
+        if time.monotonic() - touched > every_seconds:
             with contextlib.suppress(OSError):
                 os.utime(card)
             touched = time.monotonic()

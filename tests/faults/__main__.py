@@ -1,8 +1,8 @@
 """Sweeps under faults: what a cluster may do to them, at random moments, round after round.
 
-    python -m tests.faults --rounds 1 --seed 7          # short
-    python -m tests.faults --minutes 30 --log faults.json
-    python -m tests.faults --table faults.json          # the log of a run, as a table in Markdown
+python -m tests.faults --rounds 1 --seed 7          # short
+python -m tests.faults --minutes 30 --log faults.json
+python -m tests.faults --table faults.json          # the log of a run, as a table in Markdown
 """
 
 import argparse
@@ -54,7 +54,7 @@ def run(told: argparse.Namespace) -> dict[str, Any]:
     deck = rounds.deal(draws, list(chosen))
     started = time.monotonic()
     common = Path(tempfile.mkdtemp(prefix="bertxfer-faults-"))
-    prepare(common)
+    prepare(common, told.size)
     expected = rounds.reference(common)
     while _goes_on(told, len(log["rounds"]), time.monotonic() - started):
         number = len(log["rounds"]) + 1
@@ -119,7 +119,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.faults", description="Sweeps under faults.")
     parser.add_argument("--minutes", type=float, help="no round begins after that")
     parser.add_argument("--rounds", type=int, default=1, help="where no minutes are given (1)")
-    parser.add_argument("--faults", type=int, default=25, help="of each round (25)")
+    parser.add_argument("--faults", type=int, default=19, help="of each round (19, one of each kind)")
+    parser.add_argument("--size", type=int, default=1, help="of the sweep: 1 is 17 trials and the stages before them")
     parser.add_argument("--seed", type=int, help="of the faults; a new one if it is not given")
     parser.add_argument("--log", type=Path, help="write down all that happened, as JSON")
     parser.add_argument("--keep", type=Path, help="copy a round that went wrong into this folder")

@@ -23,7 +23,7 @@ def disturbed(
     """Runs the sweep and injects so many faults, or until it is done; the launcher is started again when it ends."""
     begun, injected = time.monotonic(), []
     hand: list[str] = []
-    next_at = begun
+    next_at, careless = begun, False
     launcher = scene.launch()
     while len(injected) < faults:
         scene.tick()
@@ -31,7 +31,8 @@ def disturbed(
             if launcher.returncode == 0 or scene.launches > 40:
                 break
             launcher = scene.launch()
-        if time.monotonic() >= next_at:
+        # Workers take seconds to start, in which there is little to break: most faults wait until one is at work.
+        if time.monotonic() >= next_at and (careless or scene.busy()):
             hand = hand or next(deck)
             kind = hand.pop(0)
             hit = kinds[kind](scene, draws)
@@ -39,8 +40,9 @@ def disturbed(
                 hand.append(kind)  # nothing there to harm: another time
                 next_at = time.monotonic() + 0.1
             else:
-                injected.append((time.monotonic() - begun, kind, hit))
-                next_at = time.monotonic() + draws.expovariate(1 / 1.2)
+                injected.append((round(time.monotonic() - begun, 2), kind, hit))
+                next_at = time.monotonic() + draws.expovariate(1 / 0.7)
+                careless = draws.random() < 0.15
         time.sleep(0.02)
     scene.heal()
     return injected

@@ -31,23 +31,25 @@ files: {train: own.csv, dev: own.csv}
 EXPERIMENT = """\
 # @package _global_
 grids:
-  - {task: mini_sst2, data.n: 800, seed: "range(6)"}
-  - {task: own, data.n: 16, seed: "range(5)"}
-  - {task: own, intermediate: mini_cola, data.n: 16, seed: "range(4)"}
-  - {task: mini_sst2, intermediate: [[mini_cola, own]], data.n: 16, seed: "range(3)"}
-  - {task: mini_cola, training: probe, probe.layer: [0, 1], data.n: 16, seed: "range(2)"}
+  - {task: mini_sst2, data.n: 800, seed: "range(%d)"}
+  - {task: own, data.n: 16, seed: "range(%d)"}
+  - {task: own, intermediate: mini_cola, data.n: 16, seed: "range(%d)"}
+  - {task: mini_sst2, intermediate: [[mini_cola, own]], data.n: 16, seed: "range(%d)"}
+  - {task: mini_cola, training: probe, probe.layer: [0, 1], data.n: 16, seed: "range(%d)"}
 """
+SEEDS = (4, 4, 3, 2, 2)  # of each grid, for a sweep of size 1
 
 
-def prepare(folder: Path) -> None:
+def prepare(folder: Path, size: int) -> None:
     """The model, the data and the experiment of all scenes."""
     from bertxfer.mini import language
 
     bert(1, folder / "model")
     words, draw = [word for word in language.vocabulary() if word.isalpha()], random.Random(0)
     rows = [f"{' '.join(draw.choices(words, k=6))},{('bad', 'good')[i % 2]}\n" for i in range(64)]
+    experiment = EXPERIMENT % tuple(size * seeds for seeds in SEEDS)
     (folder / "own.csv").write_text("text,label\n" + "".join(rows))
-    for group, name, text in (("task", "own", TASK), ("experiment", "faults", EXPERIMENT)):
+    for group, name, text in (("task", "own", TASK), ("experiment", "faults", experiment)):
         (folder / "conf" / group).mkdir(parents=True)
         (folder / "conf" / group / f"{name}.yaml").write_text(text)
 
