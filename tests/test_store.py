@@ -79,3 +79,18 @@ def test_a_failure_is_forgotten_when_the_trial_ends_well(trial: Trial, tmp_path:
     assert store.why_failed(trial.id) == "ValueError: unlucky"
     store.finish(trial, {"id": trial.id, "score": 0.5})
     assert not (folder / "failure.json").exists()
+
+
+def test_a_damaged_config_is_written_anew_only_while_there_is_no_result(trial: Trial, tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    path = store.begin(trial) / "config.yaml"
+    good = path.read_bytes()
+    for damage in (b"", good[:40], good.replace(b"seeds", b"se\xffds"), good.replace(b"0.02", b"0.03")):
+        assert damage != good
+        path.write_bytes(damage)
+        store.begin(trial)
+        assert path.read_bytes() == good
+    store.finish(trial, {"id": trial.id, "score": 0.5})
+    path.write_bytes(good.replace(b"0.02", b"0.03"))
+    with pytest.raises(BertxferError, match="hashes to"):
+        store.begin(trial)

@@ -34,6 +34,8 @@ def run_one(config: Config) -> None:
     stored = store.result(trial.id)
     if stored is not None and not store.lacking(trial.id, trial.outputs):
         print(summary.line(stored, "stored"))
+        with contextlib.suppress(OSError):  # a folder that may only be read
+            Queue(store, None).tidy(trial.id)
     else:
         stop, queue = Stop(), Queue(store, uuid.uuid4().hex)
         with stop.on_signals():

@@ -93,7 +93,7 @@ class Submitted(Launcher):
     def run(self, sweep: Manifest) -> Launched:
         with FileLock(sweep.folder / "launch.lock"):  # or two launchers at once would both start all workers
             for name, jobs in self.strays(sweep).items():
-                _write_down(sweep, name, self._kind, jobs)
+                write_down(sweep, name, self._kind, jobs)
             launch = self._living_launch(sweep) or new_launch(sweep, self._kind)
             queue = Queue(sweep.store, launch, self.rules)
             self._start_lacking(sweep, launch, Watch(sweep, queue).look())
@@ -121,7 +121,7 @@ class Submitted(Launcher):
         if lacking <= 0:
             return
         for jobs in self.submit(sweep, Post(str(sweep.folder), launch, self.rules, self.threads), lacking):
-            _write_down(sweep, launch, self._kind, jobs)
+            write_down(sweep, launch, self._kind, jobs)
 
     def _watch(self, sweep: Manifest, launch: str, queue: Queue) -> None:
         """Until every trial has ended. Where trials wait and all workers are gone, others are started."""
@@ -217,7 +217,7 @@ def launches(sweep: Manifest, kind: str) -> list[tuple[str, dict[str, Any]]]:
     return found
 
 
-def _write_down(sweep: Manifest, launch: str, kind: str, jobs: list[Job]) -> None:
+def write_down(sweep: Manifest, launch: str, kind: str, jobs: list[Job]) -> None:
     """Adds jobs to a launch, those that it does not know."""
     record = sweep.folder / "launches" / f"{launch}.json"
     told = _read(record) or {"kind": kind, "jobs": []}

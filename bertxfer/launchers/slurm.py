@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bertxfer.errors import BertxferError, ConfigError
-from bertxfer.launchers.base import Job, Launched, Submitted, launches
+from bertxfer.launchers.base import Job, Launched, Submitted, launches, write_down
 from bertxfer.manifest import Manifest
 from bertxfer.queue import Queue
 from bertxfer.worker import Post, supervise
@@ -93,8 +93,9 @@ class Slurm(Submitted):
 
 def cancel_jobs(sweep: Manifest) -> list[str]:
     """Ends the SLURM jobs of a sweep, and only those."""
+    for launch, jobs in strays(sweep).items():
+        write_down(sweep, launch, "slurm", jobs)
     mine = {job["id"] for _, told in launches(sweep, "slurm") for job in told["jobs"]}
-    mine |= {job["id"] for jobs in strays(sweep).values() for job in jobs}
     queued = [job for job in slurm_queue() if job in mine] if mine else []
     if queued:
         subprocess.run(["scancel", *queued], check=True, timeout=60)
