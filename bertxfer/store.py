@@ -85,15 +85,20 @@ class Store:
         """The trial's folder, with its config written down; a trial begun before goes on in it."""
         folder = self.folder(trial.id)
         folder.mkdir(parents=True, exist_ok=True)
+        self._write_config(trial)
+        return folder
+
+    def _write_config(self, trial: Trial) -> None:
+        """A config that is damaged is written anew, but not one that a result stands beside: that is not trusted."""
+        folder = self.folder(trial.id)
         try:
             self.config(trial.id)
         except BertxferError as error:
             if (folder / "result.json").exists():
                 raise
-            if (folder / "config.yaml").exists():  # damaged, but nothing was concluded from it yet
+            if (folder / "config.yaml").exists():
                 print(f"written anew: {error}", file=sys.stderr, flush=True)
             write_text(folder / "config.yaml", yaml.safe_dump(trial.science.as_dict(), sort_keys=False))
-        return folder
 
     def record(
         self, trial: Trial, result: Result, predictions: dict[str, Any], history: Sequence[dict[str, Any]]
@@ -113,6 +118,7 @@ class Store:
         """Marks the trial done. What was only needed to get there is removed after that, not before."""
         folder = self.folder(trial.id)
         if not (folder / "result.json").exists():
+            self._write_config(trial)  # it may have been damaged since the trial began
             write_json(folder / "result.json", result)
         self.clear(trial.id)
 

@@ -90,7 +90,9 @@ def test_a_damaged_config_is_written_anew_only_while_there_is_no_result(trial: T
         path.write_bytes(damage)
         store.begin(trial)
         assert path.read_bytes() == good
+    path.write_bytes(good[:40])  # while the trial runs
     store.finish(trial, {"id": trial.id, "score": 0.5})
+    assert store.result(trial.id) is not None
     path.write_bytes(good.replace(b"0.02", b"0.03"))
     with pytest.raises(BertxferError, match="hashes to"):
         store.begin(trial)

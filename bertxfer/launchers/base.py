@@ -207,12 +207,11 @@ def _cancelled(sweep: Manifest, launch: str) -> Path:
 
 
 def launches(sweep: Manifest, kind: str) -> list[tuple[str, dict[str, Any]]]:
+    """Those of a kind, the oldest first. Workers that a damaged one named are not known; others are started."""
     found = []
     for path in sorted((sweep.folder / "launches").glob("[!.]*.json")):
         told = _read(path)
-        if told is None:
-            print(f"{path} is damaged; workers that it named are not counted", file=sys.stderr)
-        elif told["kind"] == kind:
+        if told is not None and told["kind"] == kind:
             found.append((path.stem, told))
     return found
 

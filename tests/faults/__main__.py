@@ -56,6 +56,7 @@ def run(told: argparse.Namespace) -> dict[str, Any]:
     common = Path(tempfile.mkdtemp(prefix="bertxfer-faults-"))
     prepare(common, told.size)
     expected = rounds.reference(common)
+    log["trials"] = len(list((expected / "trials").glob("*/result.json")))
     while _goes_on(told, len(log["rounds"]), time.monotonic() - started):
         number = len(log["rounds"]) + 1
         scene = Scene(common, common / f"round-{number}")

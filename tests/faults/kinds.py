@@ -83,7 +83,11 @@ def cut(scene: Scene, draw: random.Random) -> str | None:
     if path is None:
         return None
     try:
-        os.truncate(path, draw.randrange(path.stat().st_size))
+        content = path.read_bytes()
+        os.truncate(path, draw.randrange(len(content)))
+        if path.name == "config.yaml" and _finished(path):  # just now
+            path.write_bytes(content)
+            return None
     except (OSError, ValueError):
         return None
     return _named(path)
@@ -96,18 +100,27 @@ def flip(what: str) -> Fault:
         path = _victim(scene, draw, what)
         if path is None:
             return None
+        change = draw.randrange(1, 256)
         try:
             place = draw.randrange(path.stat().st_size)
-            with path.open("r+b") as file:
-                file.seek(place)
-                old = file.read(1)
-                file.seek(place)
-                file.write(bytes([old[0] ^ draw.randrange(1, 256)]))
+            _change(path, place, change)
+            if what == "config" and _finished(path):  # just now
+                _change(path, place, change)
+                return None
         except (OSError, ValueError, IndexError):
             return None
         return f"{_named(path)}, byte {place}"
 
     return fault
+
+
+def _change(path: Path, place: int, change: int) -> None:
+    """Twice the same change is none."""
+    with path.open("r+b") as file:
+        file.seek(place)
+        old = file.read(1)
+        file.seek(place)
+        file.write(bytes([old[0] ^ change]))
 
 
 def fill_disk(scene: Scene, draw: random.Random) -> str | None:
@@ -179,8 +192,12 @@ def _victim(scene: Scene, draw: random.Random, what: str) -> Path | None:
     except OSError:  # one of them was replaced just now
         return None
     if what == "config":
-        found = [path for path in found if not (path.parent / "result.json").exists()]
+        found = [path for path in found if not _finished(path)]
     return draw.choice(found) if found else None
+
+
+def _finished(config: Path) -> bool:
+    return (config.parent / "result.json").exists()
 
 
 def _named(path: Path) -> str:

@@ -137,9 +137,6 @@ class Scene:
     def files(self, pattern: str) -> list[Path]:
         return sorted(path for path in self.out.glob(pattern) if path.stat().st_size)
 
-    def unfinished(self, path: Path) -> bool:
-        return not (path.parent / "result.json").exists()
-
     def tick(self) -> None:
         """What is due is done, and what came to pass is noted."""
         now = time.monotonic()
