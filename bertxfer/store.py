@@ -119,7 +119,8 @@ class Store:
         folder = self.folder(trial.id)
         if not (folder / "result.json").exists():
             self._write_config(trial)  # it may have been damaged since the trial began
-            write_json(folder / "result.json", result)
+            # Where two workers ran it, as after a suspension, the first result is the one that stays.
+            write_json(folder / "result.json", result, first=True)
         self.clear(trial.id)
 
     def clear(self, trial_id: str) -> None:

@@ -45,6 +45,18 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_rubbish(tmp_path: Path) -
     assert [p.name for p in tmp_path.iterdir()] == ["result.json"]
 
 
+def test_the_first_of_two_that_are_written_at_once_stays(tmp_path: Path) -> None:
+    path = tmp_path / "result.json"
+
+    def other_is_faster(temporary: Path) -> None:
+        temporary.write_text("second")
+        files.write_text(path, "first", first=True)
+
+    files.write_whole(path, other_is_faster, first=True)
+    assert path.read_text() == "first"
+    assert [p.name for p in tmp_path.iterdir()] == ["result.json"]
+
+
 def test_file_modes_follow_the_umask(tmp_path: Path) -> None:
     before = os.umask(0o027)
     try:
