@@ -168,6 +168,7 @@ EVERYWHERE: dict[str, Fault] = {
     "file cut short": cut,
     **{f"byte flipped: {what}": flip(what) for what in FILES if what != "card"},
 }
+ENDING = [kind for kind in EVERYWHERE if "SIGKILL" in kind or "SIGTERM" in kind]
 # These need namespaces of their own.
 ENCLOSED: dict[str, Fault] = {
     "disk full": fill_disk,

@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from tests.faults.kinds import Fault
+from tests.faults.kinds import ENDING, Fault
 from tests.faults.scene import STALE_SECONDS, Scene, stamp
 
 SAME = ("id", "score", "metrics", "weights_digest", "data_digest", "n_train", "n_dev", "steps", "epochs", "begun_from")
@@ -23,7 +23,7 @@ def disturbed(
     """Runs the sweep and injects so many faults, or until it is done; the launcher is started again when it ends."""
     begun, injected = time.monotonic(), []
     hand: list[str] = []
-    next_at, careless = begun, False
+    next_at, careless, due = begun, False, 0
     launcher = scene.launch()
     while len(injected) < faults:
         scene.tick()
@@ -31,8 +31,9 @@ def disturbed(
             if launcher.returncode == 0 or scene.launches > 40:
                 break
             launcher = scene.launch()
-        # Workers take seconds to start, in which there is little to break: most faults wait until one is at work.
-        if time.monotonic() >= next_at and (careless or scene.busy()):
+        # Workers take seconds to start, in which there is little to break: most faults wait until one is at work, and
+        # after one that ended a worker until a trial more is done.
+        if time.monotonic() >= next_at and (careless or (len(scene.seen) >= due and scene.busy())):
             hand = hand or next(deck)
             kind = hand.pop(0)
             hit = kinds[kind](scene, draws)
@@ -43,7 +44,8 @@ def disturbed(
                 injected.append((round(time.monotonic() - begun, 2), kind, hit))
                 next_at = time.monotonic() + draws.expovariate(1 / 0.7)
                 careless = draws.random() < 0.15
-        time.sleep(0.02)
+                due = len(scene.seen) + (kind in ENDING)
+        time.sleep(0.05)
     scene.heal()
     return injected
 
