@@ -21,7 +21,7 @@ from typing import Any
 
 from bertxfer import chains, manifest, slurm, summary
 from bertxfer.config import Runtime
-from bertxfer.errors import ArtifactGone, Interrupted, TrialError
+from bertxfer.errors import ArtifactGone, BertxferError, Interrupted, TrialError
 from bertxfer.files import write_json
 from bertxfer.identity import Trial
 from bertxfer.processes import whoami
@@ -30,6 +30,7 @@ from bertxfer.store import Result, Store
 
 MOST_TOGETHER = 128  # probes in one computation: BERT-base's poolers with Adam's moments take 1 GB then
 RELEASED = 75  # exit status of a child that gave its trial back before the sweep was done
+REFUSED = 65  # of one that cannot read the sweep, which another one could not either
 
 
 @dataclass(frozen=True)
@@ -204,7 +205,7 @@ def supervise(post: Post) -> None:
         while True:
             child = _start_child(post, card)
             status = _wait(child, stop, card, min(5.0, post.rules.stale_seconds / 6))
-            if status in (0, RELEASED):
+            if status in (0, RELEASED, REFUSED):
                 break
             if _close_attempts(card, status, store):
                 lost_without_a_trial = 0
@@ -216,6 +217,8 @@ def supervise(post: Post) -> None:
     told_to_stop = status == RELEASED or (stop() and status == -signal.SIGTERM)  # the child was not yet listening
     if told_to_stop and slurm.requeue_unless_cancelled():
         _say("near the time limit or preempted: this job is queued again")
+    if status == REFUSED:
+        raise BertxferError("the worker's process refused the sweep; it has said why")
     if status not in (0, RELEASED) and not stop():
         raise RuntimeError(f"the worker's process ended three times with status {status} before it had a trial")
 
@@ -226,7 +229,11 @@ def main() -> int:
     told = json.loads(sys.stdin.read())
     card, supervisor = Path(told.pop("card")), told.pop("supervisor")
     post = Post(**{**told, "rules": Rules(**told["rules"])})
-    sweep = manifest.read(Path(post.sweep))
+    try:
+        sweep = manifest.read(Path(post.sweep))
+    except BertxferError as error:
+        _say(str(error))
+        return REFUSED
     runtime = sweep.runtime if sweep.runtime.threads else _with_threads(sweep.runtime, post.threads)
     queue = Queue(sweep.store, post.launch, post.rules)
     stop = Stop()
