@@ -14,7 +14,7 @@ from typing import Any
 from bertxfer.config import Artifacts, Runtime
 from bertxfer.errors import BertxferError
 from bertxfer.files import write_json
-from bertxfer.identity import Science, Trial
+from bertxfer.identity import Science, Trial, identify
 from bertxfer.store import Store
 from bertxfer.sweep import Point, Sweep
 
@@ -109,6 +109,6 @@ def _as_dict(trial: Trial) -> dict[str, Any]:
 def _trial(plain: dict[str, Any]) -> Trial:
     lists = {key: tuple(value) for key, value in plain.items() if isinstance(value, list)}
     trial = Trial(**{**plain, **lists, "science": Science.from_dict(plain["science"])})
-    if trial.science.id != trial.id:
-        raise ValueError(f"trial {trial.id} hashes to {trial.science.id}")
+    if (found := identify(plain["science"])) != trial.id:
+        raise ValueError(f"trial {trial.id} hashes to {found}")
     return trial

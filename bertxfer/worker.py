@@ -9,6 +9,7 @@ import ctypes
 import json
 import math
 import os
+import secrets
 import signal
 import subprocess
 import sys
@@ -25,7 +26,7 @@ from bertxfer.errors import ArtifactGone, BertxferError, Interrupted, TrialError
 from bertxfer.files import write_json
 from bertxfer.identity import Trial
 from bertxfer.processes import whoami
-from bertxfer.queue import Claim, Queue, Rules, end_attempt
+from bertxfer.queue import Claim, Queue, Rules, Situation, end_attempt
 from bertxfer.store import Result, Store
 
 MOST_TOGETHER = 128  # probes in one computation: BERT-base's poolers with Adam's moments take 1 GB then
@@ -98,23 +99,31 @@ def drain(
     most = math.inf if limit is None else limit
     while pending and not stop() and ran < most:
         left: list[Trial] = []
-        tried = ran
-        for trial in pending:
+        tried, ahead = ran, 0
+        for place, trial in enumerate(pending):
             if stop() or ran >= most:
                 break
-            if _state(queue, trial) == "waiting":
+            if place < ahead:
+                left.append(trial)
+                continue
+            state = _state(queue, trial)
+            if state == "waiting":
                 import bertxfer.trial  # noqa: F401  torch takes seconds to import, in which no trial should be held
 
                 taken = _take(trial, pending, queue, wanted, say)
                 if taken:
                     on_claim(taken)
                     ran += run_claimed(taken, queue.store, runtime, stop, say)
-            if _state(queue, trial) not in ("done", "failed"):
+                state = _state(queue, trial)
+                if not taken and state != "waiting":  # another was faster: many would race for every trial to come
+                    ahead = place + 1 + secrets.randbelow(len(pending) - place)
+            if state not in ("done", "failed"):
                 left.append(trial)
         # What others run is left to them, unless one of them has fallen silent: that trial may soon be free.
-        silent = any(_silent(queue, trial) for trial in left)
-        pending = left if silent else [trial for trial in left if _state(queue, trial) == "waiting"]
-        if pending and (silent or ran == tried) and not stop():  # all that waits does so for what others run
+        situations = [queue.situation(trial.id, trial.outputs) for trial in left]
+        silent = any(_silent(situation, queue.rules) for situation in situations)
+        pending = [t for t, now in zip(left, situations, strict=True) if silent or now.state == "waiting"]
+        if pending and not ahead and (silent or ran == tried) and not stop():  # all waits for what others run
             time.sleep(min(1.0, queue.rules.stale_seconds / 10))
     return ran
 
@@ -318,9 +327,9 @@ def _end_with_parent() -> None:
         ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
 
 
-def _silent(queue: Queue, trial: Trial) -> bool:
-    latest = queue.situation(trial.id, trial.outputs).latest
-    return latest is not None and latest.outcome is None and latest.silent_for > queue.rules.stale_seconds / 2
+def _silent(situation: Situation, rules: Rules) -> bool:
+    latest = situation.latest
+    return latest is not None and latest.outcome is None and latest.silent_for > rules.stale_seconds / 2
 
 
 def _with_threads(runtime: Runtime, threads: int | None) -> Runtime:
