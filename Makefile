@@ -8,10 +8,10 @@ OUTPUT ?= multirun_outputs
 BIN = $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run chromium test test-presets test-slurm bench lint check mini clean
+.PHONY: help setup run chromium test test-presets test-faults test-faults-long test-slurm bench lint check mini clean
 
 help:  ## this list
-	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
 
 setup: $(VENV)/.ready  ## the virtual environment with everything in it
 
@@ -36,11 +36,20 @@ chromium:
 	    && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium >/dev/null; } || { \
 	  echo "the tests need Chromium: apt-get install chromium, or set CHROMIUM to the path of one"; exit 1; }
 
-test: setup chromium  ## all tests but those of the presets and those that need a cluster
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal --ignore=tests/slurm --ignore=tests/presets
+test: setup chromium  ## all tests but those of the presets, of faults, and those that need a cluster
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal --ignore=tests/slurm --ignore=tests/presets --ignore=tests/faults
 
 test-presets: setup  ## every preset of the papers, run whole at a tiny scale with figures, tables and report; compiled layers
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests/presets
+
+test-faults: setup  ## a sweep under faults of every kind, always the same ones
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/faults
+
+MINUTES ?= 30
+FAULTS_LOG ?= $(OUTPUT)/faults.json
+test-faults-long: setup  ## sweeps under random faults: MINUTES=30, SEED=... for the faults of an earlier run
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.faults --minutes $(MINUTES) --size 3 --faults 40 --log $(FAULTS_LOG) \
+	  $(if $(SEED),--seed $(SEED))
 
 test-slurm: setup  ## sweeps on a real SLURM, brought up on this machine (Debian packages are installed if missing)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/slurm
@@ -57,13 +66,14 @@ bench: setup  ## ratios of speed, measured side by side; writes bench.json and d
 	$(BIN)/python bench/page.py $(FOUND)
 	$(BIN)/python bench/slots.py
 	$(BIN)/python bench/probes.py
+	$(BIN)/python bench/load.py
 
 lint: setup  ## ruff and mypy
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-check: test test-presets test-slurm lint  ## what CI runs
+check: test test-presets test-faults test-slurm lint  ## what CI runs
 
 mini: setup  ## the mini model made again from nothing, in at most an hour
 	$(BIN)/python -m bertxfer.mini.pretrain --out bertxfer/mini/model

@@ -32,8 +32,9 @@ class Artifacts:
                     path.unlink()
                     continue
                 self._trusted.add(identity)
-                _used(path).touch()  # what was used long ago is evicted first
                 good.append(path)
+                with contextlib.suppress(OSError):  # a folder that may only be read
+                    _used(path).touch()  # what was used long ago is evicted first
         return good
 
     def write(self, kind: str, name: str, write: Callable[[Path], object]) -> Path:

@@ -1,5 +1,6 @@
 """Checkpoints: the newest whole one of a trial, known to be whole by a digest in its name."""
 
+import contextlib
 import pickle
 import sys
 import time
@@ -29,18 +30,27 @@ class Checkpoints:
                 path.unlink(missing_ok=True)
         self.saved_at = time.monotonic()
 
+    def put_off(self) -> None:
+        """The next one is due as if this one had been saved."""
+        self.saved_at = time.monotonic()
+
     def load(self) -> dict[str, Any] | None:
         """The state to go on from. A checkpoint that was cut or altered is as good as none."""
         for path in sorted(self.folder.glob("[!.]*.pt"), key=_modified, reverse=True):
-            if digest(path) == path.stem:
-                try:
-                    state: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
-                except (pickle.UnpicklingError, RuntimeError) as error:  # not of our making
-                    said = (str(error).strip().splitlines() or [""])[0]
-                    print(f"{path} is no checkpoint and is left alone ({said})", file=sys.stderr, flush=True)
-                    continue
-                return state
+            with contextlib.suppress(FileNotFoundError):  # replaced by another worker just now
+                if digest(path) == path.stem and (state := _read(path)) is not None:
+                    return state
         return None
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    try:
+        state: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
+    except (pickle.UnpicklingError, RuntimeError) as error:  # not of our making
+        said = (str(error).strip().splitlines() or [""])[0]
+        print(f"{path} is no checkpoint and is left alone ({said})", file=sys.stderr, flush=True)
+        return None
+    return state
 
 
 def _digest_name(path: Path) -> str:

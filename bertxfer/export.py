@@ -21,6 +21,7 @@ from bertxfer import chains, encoders
 from bertxfer.files import umask
 from bertxfer.heads import Model
 from bertxfer.identity import Trial
+from bertxfer.processes import signature
 
 # The classes of transformers that compute just what our heads do: BERT's and RoBERTa's, where a text is read off its
 # first token through a dense layer and tanh. ELECTRA's has gelu there and DistilBERT's relu; none takes a mean.
@@ -34,7 +35,7 @@ _WHOLE: dict[tuple[str, str], Any] = {
 
 def write(trial: Trial, model: Model, folder: Path) -> None:
     """Writes the folder whole or not at all."""
-    temporary = Path(tempfile.mkdtemp(prefix=".model.", suffix=".tmp", dir=folder.parent))
+    temporary = Path(tempfile.mkdtemp(prefix=f".model.{signature()}.", suffix=".tmp", dir=folder.parent))
     try:
         science = trial.science
         whole = _WHOLE.get((science.model.family, science.model.pooling))

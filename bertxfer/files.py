@@ -10,15 +10,23 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock
+from filelock import FileLock, Timeout
+
+from bertxfer.processes import signature
+
+PATIENCE = 600  # seconds for which a worker waits for what another one makes
 
 
-def write_whole(path: Path, write: Callable[[Path], object], name: Callable[[Path], str] | None = None) -> Path:
+def write_whole(
+    path: Path, write: Callable[[Path], object], name: Callable[[Path], str] | None = None, first: bool = False
+) -> Path:
     """`write` fills a temporary file beside `path`, which is synced and then takes its place in one step.
 
-    `name` may choose another last name when the content is known; the path it got is returned.
+    `name` may choose another last name when the content is known; the path it got is returned. What is to be the
+    `first` leaves a file that is already there as it is.
     """
-    handle, made = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+    # Signed, so that others can tell what a killed process has left from what a living one is writing.
+    handle, made = tempfile.mkstemp(prefix=f".{path.name}.{signature()}.", suffix=".tmp", dir=path.parent)
     os.close(handle)
     temporary = Path(made)
     try:
@@ -27,7 +35,8 @@ def write_whole(path: Path, write: Callable[[Path], object], name: Callable[[Pat
         temporary.chmod(0o666 & ~umask())  # mkstemp's 0600 would hide results from the rest of a group
         if name is not None:
             path = path.with_name(name(temporary))
-        temporary.replace(path)
+        if not (first and _linked(temporary, path)):
+            temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
@@ -35,12 +44,12 @@ def write_whole(path: Path, write: Callable[[Path], object], name: Callable[[Pat
     return path
 
 
-def write_text(path: Path, text: str) -> None:
-    write_whole(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
+def write_text(path: Path, text: str, first: bool = False) -> None:
+    write_whole(path, lambda temporary: temporary.write_text(text, encoding="utf-8"), first=first)
 
 
-def write_json(path: Path, value: Any) -> None:
-    write_text(path, json.dumps(value, indent=2, allow_nan=False) + "\n")
+def write_json(path: Path, value: Any, first: bool = False) -> None:
+    write_text(path, json.dumps(value, indent=2, allow_nan=False) + "\n", first)
 
 
 def digest(path: Path) -> str:
@@ -68,11 +77,23 @@ def _version(stamps: tuple[tuple[str, str, int, int], ...]) -> str:
 
 @contextlib.contextmanager
 def alone(lock: Path) -> Iterator[None]:
-    """Holds the lock. Where the file system has none, two workers may do the same work, which harms nothing."""
+    """Holds the lock. Where the file system has none, or its holder seems to be suspended, two workers may do the same
+    work, which harms nothing."""
     with contextlib.ExitStack() as held:
-        with contextlib.suppress(NotImplementedError):
-            held.enter_context(FileLock(lock))
+        with contextlib.suppress(NotImplementedError, Timeout):
+            held.enter_context(FileLock(lock, timeout=PATIENCE))
         yield
+
+
+def _linked(temporary: Path, path: Path) -> bool:
+    """Gives the file its name unless there is one of that name; false where the file system has no links."""
+    try:
+        with contextlib.suppress(FileExistsError):
+            os.link(temporary, path)
+    except OSError:
+        return False
+    temporary.unlink()
+    return True
 
 
 def _sync(path: Path) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 from bertxfer.config import Artifacts, Runtime
 from bertxfer.errors import BertxferError
 from bertxfer.files import write_json
-from bertxfer.identity import Science, Trial
+from bertxfer.identity import Science, Trial, identify
 from bertxfer.store import Store
 from bertxfer.sweep import Point, Sweep
 
@@ -77,7 +77,7 @@ def freeze(sweep: Sweep) -> Manifest:
         "trials": [_as_dict(trial) for trial in sweep.trials],
         "points": [{"axes": point.axes, "trial": point.trial.id} for point in sweep.points],
     }
-    write_json(folder / "manifest.json", content)
+    write_json(folder / "manifest.json", {**content, "digest": _digest(content)})
     return read(folder)
 
 
@@ -87,6 +87,8 @@ def read(folder: Path) -> Manifest:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         trials = {plain["id"]: _trial(plain) for plain in content["trials"]}
+        if content.get("digest", found := _digest(content)) != found:
+            raise ValueError("it is not as it was written")
         points = [Point(point["axes"], trials[point["trial"]]) for point in content["points"]]
         runtime, artifacts = Runtime(**content["runtime"]), Artifacts(**content["artifacts"])
     except FileNotFoundError:
@@ -122,6 +124,13 @@ def _unreadable(path: Path, error: Exception) -> BertxferError:
     return BertxferError(f"{path} cannot be read ({error}); move it away and launch the sweep again")
 
 
+def _digest(content: dict[str, Any]) -> str:
+    """Of all but the trials' science, which their ids stand for: a thread more would change results unseen."""
+    plain = {key: value for key, value in content.items() if key != "digest"}
+    plain["trials"] = [{key: value for key, value in one.items() if key != "science"} for one in content["trials"]]
+    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()[:32]
+
+
 def _as_dict(trial: Trial) -> dict[str, Any]:
     places = {field.name: getattr(trial, field.name) for field in dataclasses.fields(trial) if field.name != "science"}
     return {**places, "science": trial.science.as_dict()}
@@ -130,6 +139,6 @@ def _as_dict(trial: Trial) -> dict[str, Any]:
 def _trial(plain: dict[str, Any]) -> Trial:
     lists = {key: tuple(value) for key, value in plain.items() if isinstance(value, list)}
     trial = Trial(**{**plain, **lists, "science": Science.from_dict(plain["science"])})
-    if trial.science.id != trial.id:
-        raise ValueError(f"trial {trial.id} hashes to {trial.science.id}")
+    if (found := identify(plain["science"])) != trial.id:
+        raise ValueError(f"trial {trial.id} hashes to {found}")
     return trial

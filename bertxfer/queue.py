@@ -7,7 +7,7 @@ network file systems too. A trial is taken over by creating attempt n+1, so no l
 import contextlib
 import json
 import os
-import platform
+import sys
 import tempfile
 import threading
 import time
@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bertxfer import slurm
+from bertxfer import leftovers, slurm
 from bertxfer.files import write_json
+from bertxfer.processes import host, process_lives, whoami
 from bertxfer.store import Store
 
 
@@ -34,7 +35,7 @@ class Attempt:
     number: int
     path: Path
     owner: dict[str, Any]
-    outcome: str | None  # done, failed, released, crashed; null: running, or lost with its process
+    outcome: str | None  # done, failed, released, crashed, lost; null: running, or lost and not yet noticed
     silent_for: float  # seconds since it was last touched
 
     def lost(self, rules: Rules) -> bool:
@@ -55,8 +56,8 @@ class Situation:
 class Claim:
     """An attempt that this process owns. A thread touches it until it is ended."""
 
-    def __init__(self, path: Path, number: int, every_seconds: float) -> None:
-        self.path, self.number = path, number
+    def __init__(self, path: Path, number: int, owner: dict[str, Any], every_seconds: float) -> None:
+        self.path, self.number, self.owner = path, number, owner
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._beat, args=(every_seconds,), daemon=True)
         self._thread.start()
@@ -68,7 +69,10 @@ class Claim:
     def end(self, outcome: str, **details: Any) -> None:
         self._ended.set()
         self._thread.join()
-        end_attempt(self.path, outcome, **details)
+        try:
+            _write_end(self.path, self.owner, outcome, **details)
+        except OSError as error:  # its silence will tell the others
+            print(f"it was not written down that {self.path} ended ({outcome}): {error}", file=sys.stderr, flush=True)
 
     def _beat(self, every_seconds: float) -> None:
         while not self._ended.wait(every_seconds):
@@ -95,7 +99,7 @@ class Queue:
         mine = [attempt for attempt in attempts if attempt.owner.get("launch") == self.launch]
         if any(attempt.outcome == "failed" for attempt in mine):
             return Situation("failed", number, latest)
-        crashes = sum(attempt.outcome == "crashed" or attempt.lost(self.rules) for attempt in mine)
+        crashes = sum(attempt.outcome in ("crashed", "lost") or attempt.lost(self.rules) for attempt in mine)
         if crashes >= self.rules.max_crashes or _stuck(mine):
             return Situation("failed", number, latest)
         return Situation("waiting", number, latest, crashes)
@@ -110,14 +114,38 @@ class Queue:
         path = folder / f"{situation.next_number}.json"
         owner = {**whoami(), "launch": self.launch, "started": time.time()}
         try:
-            with path.open("x", encoding="utf-8") as file:
-                json.dump(owner, file)
+            file = path.open("x", encoding="utf-8")
         except FileExistsError:
             return None
+        try:
+            with file:
+                json.dump(owner, file)
+        except OSError:  # the disk is full: nobody is to wait for a claim that says nothing
+            path.unlink(missing_ok=True)
+            raise
         if self.store.complete(trial_id, outputs):  # ended between the look and the claim
             path.unlink()
             return None
-        return Claim(path, situation.next_number, self.rules.stale_seconds / 6)
+        if situation.next_number > 1:
+            self._clean(trial_id)
+        return Claim(path, situation.next_number, owner, self.rules.stale_seconds / 6)
+
+    def tidy(self, trial_id: str, outputs: Sequence[str] = ()) -> None:
+        """Removes what lost processes have left of a trial that nobody runs."""
+        if self.situation(trial_id, outputs).state != "running" and self.store.folder(trial_id).is_dir():
+            self._clean(trial_id)
+            if self.store.complete(trial_id):
+                self.store.clear(trial_id)
+
+    def _clean(self, trial_id: str) -> None:
+        """A lost attempt is written down as such. One that was only suspended finds its half-written files gone, and
+        that it was taken over."""
+        for attempt in self._attempts(trial_id):
+            if attempt.lost(self.rules):
+                end_attempt(attempt.path, "lost")
+        folder = self.store.folder(trial_id)
+        for part in (folder, folder / "attempts", self.store.checkpoint(trial_id)):
+            leftovers.remove_temporaries(part, self.now() - self.rules.stale_seconds)
 
     def _attempts(self, trial_id: str) -> list[Attempt]:
         folder = self.store.folder(trial_id) / "attempts"
@@ -138,49 +166,37 @@ class Queue:
         except ValueError:  # just created, cut short or damaged: its age decides
             owner = {}
         owner = owner if isinstance(owner, dict) else {}
-        return Attempt(number, path, owner, owner.get("outcome"), self._now() - touched)
+        return Attempt(number, path, owner, owner.get("outcome"), self.now() - touched)
 
-    def _now(self) -> float:
+    def now(self) -> float:
         """Time by the clock of the file system, which may be another machine's."""
         if self._clock_offset is None:
-            self.store.root.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryFile(dir=self.store.root) as probe:
-                self._clock_offset = os.fstat(probe.fileno()).st_mtime - time.time()
+            self._clock_offset = 0.0
+            with contextlib.suppress(OSError):  # a folder that may only be read
+                self.store.root.mkdir(parents=True, exist_ok=True)
+                with tempfile.TemporaryFile(dir=self.store.root) as probe:
+                    self._clock_offset = os.fstat(probe.fileno()).st_mtime - time.time()
         return time.time() + self._clock_offset
 
 
 def end_attempt(path: Path, outcome: str, **details: Any) -> None:
-    """Writes down how an attempt ended."""
+    """Writes down how an attempt of another process ended."""
     try:
-        owner = json.loads(path.read_text(encoding="utf-8"))
+        owner = json.loads(path.read_bytes())
     except (OSError, ValueError):
         owner = {}
+    _write_end(path, owner if isinstance(owner, dict) else {}, outcome, **details)
+
+
+def _write_end(path: Path, owner: dict[str, Any], outcome: str, **details: Any) -> None:
     write_json(path, {**owner, "outcome": outcome, "ended": time.time(), **details})
-
-
-def whoami() -> dict[str, Any]:
-    """This process, so that others can tell whether it still lives."""
-    pid = os.getpid()
-    job = {"slurm_job": slurm.job(), "slurm_restarts": slurm.restarts()}
-    return {"host": _host(), "pid": pid, "pid_started": started_at(pid), **job}
-
-
-def process_lives(pid: int, started: int | None) -> bool:
-    """Whether the process of that number, if any, is still the one that started then."""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        pass
-    return started is None or started_at(pid) == started
 
 
 def _is_gone(owner: dict[str, Any]) -> bool:
     this_job = owner.get("slurm_job") is not None and owner["slurm_job"] == slurm.job()
     if this_job and owner.get("slurm_restarts", 0) < slurm.restarts():
         return True  # this very job, before it was requeued
-    if owner.get("host") != _host() or not isinstance(owner.get("pid"), int) or not 0 < owner["pid"] < 2**31:
+    if owner.get("host") != host() or not isinstance(owner.get("pid"), int) or not 0 < owner["pid"] < 2**31:
         return False
     return not process_lives(owner["pid"], owner.get("pid_started"))
 
@@ -189,23 +205,3 @@ def _stuck(attempts: list[Attempt]) -> bool:
     """Three times in a row the time was up before the first step: the limit is too short for this trial."""
     last = [attempt.owner for attempt in attempts[-3:]]
     return len(last) == 3 and all(a.get("time_was_up") and a.get("steps") == 0 for a in last)
-
-
-def _host() -> str:
-    """The machine since it was last started: process numbers mean nothing beyond that."""
-    try:
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()[:8]
-        space = str(Path("/proc/self/ns/pid").readlink())  # containers may share a name, but not their process numbers
-    except OSError:
-        boot = space = "-"
-    return f"{platform.node()} {boot} {space}"
-
-
-def started_at(pid: int) -> int | None:
-    """When a process was started, in the kernel's ticks: tells a reused number from the recorded process."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return None
-    fields = stat.rpartition(")")[2].split()
-    return None if fields[0] == "Z" else int(fields[19])

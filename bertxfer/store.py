@@ -4,6 +4,7 @@ import json
 import math
 import re
 import shutil
+import sys
 import traceback
 from collections.abc import Sequence
 from functools import lru_cache
@@ -103,11 +104,20 @@ class Store:
         """The trial's folder, with its config written down; a trial begun before goes on in it."""
         folder = self.folder(trial.id)
         folder.mkdir(parents=True, exist_ok=True)
-        if (folder / "config.yaml").exists():
-            self.config(trial.id)
-        else:
-            write_text(folder / "config.yaml", yaml.dump(trial.science.as_dict(), Dumper=_Dumper, sort_keys=False))
+        self._write_config(trial)
         return folder
+
+    def _write_config(self, trial: Trial) -> None:
+        """A config that is damaged is written anew, but not one that a result stands beside: that is not trusted."""
+        folder = self.folder(trial.id)
+        try:
+            self.config(trial.id)
+        except BertxferError as error:
+            if (folder / "result.json").exists():
+                raise
+            if (folder / "config.yaml").exists():
+                print(f"written anew: {error}", file=sys.stderr, flush=True)
+            write_text(folder / "config.yaml", yaml.dump(trial.science.as_dict(), Dumper=_Dumper, sort_keys=False))
 
     def record(
         self, trial: Trial, result: Result, predictions: dict[str, Any], history: Sequence[dict[str, Any]]
@@ -127,9 +137,15 @@ class Store:
         """Marks the trial done. What was only needed to get there is removed after that, not before."""
         folder = self.folder(trial.id)
         if not (folder / "result.json").exists():
-            write_json(folder / "result.json", result)
-        (folder / "failure.json").unlink(missing_ok=True)
-        shutil.rmtree(self.checkpoint(trial.id), ignore_errors=True)
+            self._write_config(trial)  # it may have been damaged since the trial began
+            # Where two workers ran it, as after a suspension, the first result is the one that stays.
+            write_json(folder / "result.json", result, first=True)
+        self.clear(trial.id)
+
+    def clear(self, trial_id: str) -> None:
+        """Removes what a finished trial needs no more."""
+        (self.folder(trial_id) / "failure.json").unlink(missing_ok=True)
+        shutil.rmtree(self.checkpoint(trial_id), ignore_errors=True)
 
     def fail(self, trial: Trial, error: BaseException) -> None:
         """Records why an attempt ended without a result."""

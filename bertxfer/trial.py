@@ -1,6 +1,7 @@
 """One trial, from its scientific config to its result."""
 
 import hashlib
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -188,9 +189,17 @@ class Between:
         self.progress.show(self.state.record)
         stopping, lost = self.stop(), self.taken_over()
         if not lost and (stopping or self.checkpoints.due()):  # what the other worker saves is not ours to replace
-            self.checkpoints.save(self.state.state_dict())
+            self._save()
         if stopping or lost:
             raise Interrupted(self.state.record.step, self.state.record.step - self.first_step)
+
+    def _save(self) -> None:
+        """A disk that is full or away costs a checkpoint, and not the trial."""
+        try:
+            self.checkpoints.save(self.state.state_dict())
+        except OSError as error:
+            self.checkpoints.put_off()
+            print(f"no checkpoint was saved: {error}", file=sys.stderr, flush=True)
 
 
 class Timings:

@@ -9,6 +9,7 @@ import ctypes
 import json
 import math
 import os
+import secrets
 import signal
 import subprocess
 import sys
@@ -21,14 +22,16 @@ from typing import Any
 
 from bertxfer import chains, manifest, slurm, summary, tracking
 from bertxfer.config import Runtime
-from bertxfer.errors import ArtifactGone, Interrupted, TrialError
+from bertxfer.errors import ArtifactGone, BertxferError, Interrupted, TrialError
 from bertxfer.files import write_json
 from bertxfer.identity import Trial
-from bertxfer.queue import Claim, Queue, Rules, end_attempt, whoami
+from bertxfer.processes import whoami
+from bertxfer.queue import Claim, Queue, Rules, Situation, end_attempt
 from bertxfer.store import Result, Store
 
 MOST_TOGETHER = 128  # probes in one computation: BERT-base's poolers with Adam's moments take 1 GB then
 RELEASED = 75  # exit status of a child that gave its trial back before the sweep was done
+REFUSED = 65  # of one that cannot read the sweep, which another one could not either
 
 
 @dataclass(frozen=True)
@@ -96,23 +99,31 @@ def drain(
     most = math.inf if limit is None else limit
     while pending and not stop() and ran < most:
         left: list[Trial] = []
-        tried = ran
-        for trial in pending:
+        tried, ahead = ran, 0
+        for place, trial in enumerate(pending):
             if stop() or ran >= most:
                 break
-            if _state(queue, trial) == "waiting":
+            if place < ahead:
+                left.append(trial)
+                continue
+            state = _state(queue, trial)
+            if state == "waiting":
                 import bertxfer.trial  # noqa: F401  torch takes seconds to import, in which no trial should be held
 
                 taken = _take(trial, pending, queue, wanted, say)
                 if taken:
                     on_claim(taken)
                     ran += run_claimed(taken, queue.store, runtime, stop, say)
-            if _state(queue, trial) not in ("done", "failed"):
+                state = _state(queue, trial)
+                if not taken and state != "waiting":  # another was faster: many would race for every trial to come
+                    ahead = place + 1 + secrets.randbelow(len(pending) - place)
+            if state not in ("done", "failed"):
                 left.append(trial)
         # What others run is left to them, unless one of them has fallen silent: that trial may soon be free.
-        silent = any(_silent(queue, trial) for trial in left)
-        pending = left if silent else [trial for trial in left if _state(queue, trial) == "waiting"]
-        if pending and (silent or ran == tried) and not stop():  # all that waits does so for what others run
+        situations = [queue.situation(trial.id, trial.outputs) for trial in left]
+        silent = any(_silent(situation, queue.rules) for situation in situations)
+        pending = [t for t, now in zip(left, situations, strict=True) if silent or now.state == "waiting"]
+        if pending and not ahead and (silent or ran == tried) and not stop():  # all waits for what others run
             time.sleep(min(1.0, queue.rules.stale_seconds / 10))
     return ran
 
@@ -172,12 +183,16 @@ def run_claimed(taken: Taken, store: Store, runtime: Runtime, stop: Stop, say: C
     except ArtifactGone as gone:
         say(f"given back  {trials[0].id}: {gone}")
     except Exception as error:
-        # Where another worker has taken a trial over, what is in the way of this one is not a failure.
-        outcomes = [("released" if claim.superseded() else "failed", {}) for _, claim in taken]
+        # Where another worker has taken a trial over or ended it, what is in the way of this one is not a failure.
+        outcomes = [
+            ("released" if claim.superseded() or store.complete(one.id, one.outputs) else "failed", {})
+            for one, claim in taken
+        ]
         results = [error if isinstance(error, TrialError) else TrialError(str(error))] * len(taken)
         for (one, _), (outcome, _) in zip(taken, outcomes, strict=True):
             if outcome == "failed":
-                store.fail(one, error)
+                with contextlib.suppress(OSError):  # on a full disk a reason cannot be kept either
+                    store.fail(one, error)
     finally:
         for (_, claim), (outcome, details) in zip(taken, outcomes, strict=True):
             claim.end(outcome, **details)
@@ -199,8 +214,8 @@ def supervise(post: Post) -> None:
     with stop.on_signals():
         while True:
             child = _start_child(post, card)
-            status = _wait(child, stop, card)
-            if status in (0, RELEASED):
+            status = _wait(child, stop, card, min(5.0, post.rules.stale_seconds / 6))
+            if status in (0, RELEASED, REFUSED):
                 break
             if _close_attempts(card, status, store):
                 lost_without_a_trial = 0
@@ -212,6 +227,8 @@ def supervise(post: Post) -> None:
     told_to_stop = status == RELEASED or (stop() and status == -signal.SIGTERM)  # the child was not yet listening
     if told_to_stop and slurm.requeue_unless_cancelled():
         _say("near the time limit or preempted: this job is queued again")
+    if status == REFUSED:
+        raise BertxferError("the worker's process refused the sweep; it has said why")
     if status not in (0, RELEASED) and not stop():
         raise RuntimeError(f"the worker's process ended three times with status {status} before it had a trial")
 
@@ -222,17 +239,26 @@ def main() -> int:
     told = json.loads(sys.stdin.read())
     card, supervisor = Path(told.pop("card")), told.pop("supervisor")
     post = _post(told)
-    sweep = manifest.read(Path(post.sweep))
+    try:
+        sweep = manifest.read(Path(post.sweep))
+    except BertxferError as error:
+        _say(str(error))
+        return REFUSED
     runtime = sweep.runtime if sweep.runtime.threads else _with_threads(sweep.runtime, post.threads)
     queue = Queue(sweep.store, post.launch, post.rules)
     stop = Stop()
 
     def note(taken: Taken) -> None:
         attempts = {trial.id: str(claim.path) for trial, claim in taken}
-        write_json(card, {"worker": supervisor, "attempts": attempts, "pid": os.getpid()})
+        with contextlib.suppress(OSError):
+            write_json(card, {"worker": supervisor, "attempts": attempts, "pid": os.getpid()})
 
-    with stop.on_signals():
-        drain(sweep.trials, queue, runtime, stop, _say, note, post.limit)
+    try:
+        with stop.on_signals():
+            drain(sweep.trials, queue, runtime, stop, _say, note, post.limit)
+    except OSError as error:  # the disk is full, or the folder is read-only or away
+        _say(f"no trial can be taken: {error}")
+        return 1
     return RELEASED if stop() else 0
 
 
@@ -241,7 +267,8 @@ def _post(told: dict[str, Any]) -> Post:
 
 
 def _start_child(post: Post, card: Path) -> "subprocess.Popen[str]":
-    write_json(card, {"worker": whoami()})
+    with contextlib.suppress(OSError):
+        write_json(card, {"worker": whoami()})
     environment = dict(os.environ)
     if post.gpu is not None:
         environment["CUDA_VISIBLE_DEVICES"] = post.gpu
@@ -261,14 +288,14 @@ def _start_child(post: Post, card: Path) -> "subprocess.Popen[str]":
     return child
 
 
-def _wait(child: "subprocess.Popen[str]", stop: Stop, card: Path) -> int:
+def _wait(child: "subprocess.Popen[str]", stop: Stop, card: Path, every_seconds: float) -> int:
     """Waits for the child, passes on the wish to stop, and shows by touching its card that this worker lives."""
     told, touched = False, 0.0
     while (status := child.poll()) is None:
         if stop() and not told:
             child.send_signal(signal.SIGTERM)
             told = True
-        if time.monotonic() - touched > 5:
+        if time.monotonic() - touched > every_seconds:
             with contextlib.suppress(OSError):
                 os.utime(card)
             touched = time.monotonic()
@@ -305,9 +332,9 @@ def _end_with_parent() -> None:
         ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
 
 
-def _silent(queue: Queue, trial: Trial) -> bool:
-    latest = queue.situation(trial.id, trial.outputs).latest
-    return latest is not None and latest.outcome is None and latest.silent_for > queue.rules.stale_seconds / 2
+def _silent(situation: Situation, rules: Rules) -> bool:
+    latest = situation.latest
+    return latest is not None and latest.outcome is None and latest.silent_for > rules.stale_seconds / 2
 
 
 def _with_threads(runtime: Runtime, threads: int | None) -> Runtime:

@@ -62,22 +62,22 @@ def composed(*words: str) -> Config:
 @pytest.fixture(scope="session")
 def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A 12-layer, 12-head BERT that speaks the mini language, with random weights."""
-    return _bert(12, tmp_path_factory.mktemp("tiny") / "tiny")
+    return bert(12, tmp_path_factory.mktemp("tiny") / "tiny")
 
 
 @pytest.fixture(scope="session")
 def low_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same with three layers, for tests that tell layers apart."""
-    return _bert(3, tmp_path_factory.mktemp("low") / "low")
+    return bert(3, tmp_path_factory.mktemp("low") / "low")
 
 
 @pytest.fixture(scope="session")
 def shallow_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same with one layer, for tests in which the training is not what matters."""
-    return _bert(1, tmp_path_factory.mktemp("shallow") / "shallow")
+    return bert(1, tmp_path_factory.mktemp("shallow") / "shallow")
 
 
-def _bert(layers: int, folder: Path) -> Path:
+def bert(layers: int, folder: Path) -> Path:
     from transformers import BertConfig, BertModel
 
     from bertxfer.mini import language

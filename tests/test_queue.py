@@ -114,10 +114,10 @@ def test_a_done_trial_is_never_claimed(tmp_path: Path) -> None:
     assert queue(tmp_path).situation(TRIAL).state == "done"
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", "null", '{"pid": "x"}'])
-def test_a_damaged_claim_is_judged_by_its_age(tmp_path: Path, content: str) -> None:
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"null", b'{"pid": "x"}', b'{"pid": 10000000000}', b'{"\xff'])
+def test_a_damaged_claim_is_judged_by_its_age(tmp_path: Path, content: bytes) -> None:
     path = other_owner(tmp_path)
-    path.write_text(content)
+    path.write_bytes(content)
     assert queue(tmp_path).situation(TRIAL).state == "running"
     os.utime(path, (time.time() - 60,) * 2)
     claim = queue(tmp_path).claim(TRIAL)
@@ -136,3 +136,58 @@ def test_a_requeued_slurm_job_takes_over_its_own_trial(tmp_path: Path, monkeypat
     assert claim is not None
     claim.end("done")
     assert Attempt(1, tmp_path, {}, None, 6.0).lost(RULES)
+
+
+def test_whoever_takes_a_trial_over_closes_what_was_lost(tmp_path: Path) -> None:
+    lost, living = other_owner(tmp_path, 1, silent_for=100), tmp_path / "trials" / TRIAL / ".result.json.new.tmp"
+    old = living.with_name(".result.json.old.tmp")
+    for path, age in ((living, 0), (old, 100)):
+        path.write_text("{")
+        os.utime(path, (time.time() - age,) * 2)
+    claim = queue(tmp_path).claim(TRIAL)
+    assert claim is not None
+    assert json.loads(lost.read_text())["outcome"] == "lost"
+    assert not old.exists() and living.exists(), "one may still be written to"
+    claim.end("released")
+    other_owner(tmp_path, 3, silent_for=100)
+    assert queue(tmp_path).situation(TRIAL).state == "failed", "both count as crashes of this launch"
+
+
+def test_a_claim_ends_as_it_began_even_if_its_file_was_damaged(tmp_path: Path) -> None:
+    claim = queue(tmp_path).claim(TRIAL)
+    assert claim is not None
+    claim.path.write_text('{"launch": "fir')
+    claim.end("failed")
+    assert queue(tmp_path).situation(TRIAL).state == "failed"
+
+
+def test_a_claim_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
+    code = (
+        "import resource, signal, sys; from bertxfer.queue import Queue; from bertxfer.store import Store\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))\n"
+        "try: Queue(Store(sys.argv[1]), 'first').claim(sys.argv[2])\n"
+        "except OSError: print('no room')"
+    )
+    told = subprocess.run([sys.executable, "-c", code, str(tmp_path), TRIAL], capture_output=True, text=True)
+    assert told.stdout == "no room\n", told.stderr
+    assert queue(tmp_path).situation(TRIAL).state == "waiting"
+    assert not list((tmp_path / "trials" / TRIAL / "attempts").iterdir())
+
+
+def test_what_a_worker_left_that_died_just_after_the_result(tmp_path: Path) -> None:
+    folder = other_owner(tmp_path, silent_for=100).parent.parent
+    for name in ("result.json", "failure.json", "checkpoint/0123.pt", "checkpoint/.state.pt.x.tmp"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text("{}")
+    queue(tmp_path).tidy(TRIAL)
+    assert sorted(path.name for path in folder.iterdir()) == ["attempts", "result.json"]
+    assert json.loads(attempt_file(tmp_path, 1).read_text())["outcome"] == "lost"
+
+
+def test_nothing_is_tidied_while_somebody_runs_the_trial(tmp_path: Path) -> None:
+    folder = other_owner(tmp_path).parent.parent
+    (folder / "checkpoint").mkdir()
+    (folder / "checkpoint" / ".state.pt.x.tmp").write_text("half")
+    os.utime(folder / "checkpoint" / ".state.pt.x.tmp", (0, 0))
+    queue(tmp_path).tidy(TRIAL)
+    assert (folder / "checkpoint" / ".state.pt.x.tmp").exists()

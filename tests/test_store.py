@@ -45,6 +45,18 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_rubbish(tmp_path: Path) -
     assert [p.name for p in tmp_path.iterdir()] == ["result.json"]
 
 
+def test_the_first_of_two_that_are_written_at_once_stays(tmp_path: Path) -> None:
+    path = tmp_path / "result.json"
+
+    def other_is_faster(temporary: Path) -> None:
+        temporary.write_text("second")
+        files.write_text(path, "first", first=True)
+
+    files.write_whole(path, other_is_faster, first=True)
+    assert path.read_text() == "first"
+    assert [p.name for p in tmp_path.iterdir()] == ["result.json"]
+
+
 def test_file_modes_follow_the_umask(tmp_path: Path) -> None:
     before = os.umask(0o027)
     try:
@@ -79,3 +91,20 @@ def test_a_failure_is_forgotten_when_the_trial_ends_well(trial: Trial, tmp_path:
     assert store.why_failed(trial.id) == "ValueError: unlucky"
     store.finish(trial, {"id": trial.id, "score": 0.5})
     assert not (folder / "failure.json").exists()
+
+
+def test_a_damaged_config_is_written_anew_only_while_there_is_no_result(trial: Trial, tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    path = store.begin(trial) / "config.yaml"
+    good = path.read_bytes()
+    for damage in (b"", good[:40], good.replace(b"seeds", b"se\xffds"), good.replace(b"0.02", b"0.03")):
+        assert damage != good
+        path.write_bytes(damage)
+        store.begin(trial)
+        assert path.read_bytes() == good
+    path.write_bytes(good[:40])  # while the trial runs
+    store.finish(trial, {"id": trial.id, "score": 0.5})
+    assert store.result(trial.id) is not None
+    path.write_bytes(good.replace(b"0.02", b"0.03"))
+    with pytest.raises(BertxferError, match="hashes to"):
+        store.begin(trial)

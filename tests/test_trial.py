@@ -6,14 +6,18 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from bertxfer.store import Result
+from bertxfer.queue import Queue
+from bertxfer.store import Result, Store
+from bertxfer.worker import Stop, drain
 from tests.conftest import Run, environment, only_line, tiny_words
+from tests.running import RUNTIME, result, trial
 
 
 def trial_folders(tmp_path: Path, out: str = "out") -> list[Path]:
@@ -202,3 +206,16 @@ def test_a_damaged_checkpoint_is_as_good_as_none(tiny_model: Path, tmp_path: Pat
     assert checkpoints.load() is None
     path.write_bytes(content[:100])
     assert checkpoints.load() is None
+
+
+def test_a_checkpoint_that_cannot_be_saved_costs_no_trial(
+    shallow_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    good, blocked = Store(tmp_path / "good"), Store(tmp_path / "blocked")
+    one = trial(*tiny_words(shallow_model))
+    blocked.folder(one.id).mkdir(parents=True)
+    blocked.checkpoint(one.id).write_text("a file where the folder should be")
+    for store in (good, blocked):
+        drain([one], Queue(store, "test"), replace(RUNTIME, checkpoint_seconds=0), Stop())
+    assert "no checkpoint was saved" in capfd.readouterr().err
+    assert result(blocked, one)["weights_digest"] == result(good, one)["weights_digest"]

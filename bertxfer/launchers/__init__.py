@@ -8,13 +8,14 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from bertxfer import manifest, summary
+from bertxfer import chains, leftovers, manifest, summary
 from bertxfer.config import Config
 from bertxfer.errors import ConfigError, TrialError, TrialsFailed
 from bertxfer.identity import Trial, trial_of
 from bertxfer.launchers.base import Inline, Launcher
 from bertxfer.launchers.local import Local
 from bertxfer.launchers.slurm import Slurm
+from bertxfer.manifest import Manifest
 from bertxfer.queue import Queue
 from bertxfer.store import Result, Store
 from bertxfer.sweep import Point, Sweep
@@ -33,6 +34,8 @@ def run_one(config: Config) -> None:
     stored = store.result(trial.id)
     if stored is not None and not store.lacking(trial.id, trial.outputs):
         print(summary.line(stored, "stored"))
+        with contextlib.suppress(OSError):  # a folder that may only be read
+            Queue(store, None).tidy(trial.id)
     else:
         stop, queue = Stop(), Queue(store, uuid.uuid4().hex)
         with stop.on_signals():
@@ -51,6 +54,7 @@ def run_sweep(sweep: Sweep, launcher: Launcher) -> list[Result | None]:
     )
     print(f"sweep {frozen.name}: {len(ids)} trials, {len(ids) - missing} done before", flush=True)
     launched = launcher.run(frozen) if missing else None
+    _tidy(frozen, Queue(store, None, launcher.rules))
     results = [store.result(trial_id) for trial_id in ids]
     pairs = zip(frozen.trials, results, strict=True)
     summary.print_table([(trial.science, result) for trial, result in pairs if result is not None])
@@ -91,6 +95,19 @@ def make(settings: dict[str, Any]) -> Launcher:
         if key != "setup" and any("\n" in str(line) for line in lines):  # sbatch's script would run the second
             raise ConfigError(f"hydra.launcher.{key}", f"{value!r} is more than one line")
     return LAUNCHERS[kind](**settings)
+
+
+def _tidy(sweep: Manifest, queue: Queue) -> None:
+    """Removes what lost workers have left of the sweep's trials, their stages, and what these share."""
+    stages = (stage for trial in sweep.trials for stage in chains.prefixes(trial))
+    before = queue.now() - queue.rules.stale_seconds
+    with contextlib.suppress(OSError):  # a folder that may only be read
+        for trial in {trial.id: trial for trial in (*stages, *sweep.trials)}.values():
+            queue.tidy(trial.id, trial.outputs)
+        folders = [sweep.folder, sweep.folder / "launches", sweep.folder / "workers"]
+        for folder in [*folders, *sweep.store.artifacts.root.glob("*/*")]:
+            leftovers.remove_temporaries(folder, before)
+        leftovers.remove_cards(sweep.folder / "workers", before)
 
 
 def _account_for(trials: Sequence[Trial], queue: Queue, stopped: bool) -> None:

@@ -82,12 +82,18 @@ class Submitted(Launcher):
     def living(self, jobs: list[Job]) -> list[Job]:
         """Those of the jobs that run or will."""
 
+    def strays(self, sweep: Manifest) -> dict[str, list[Job]]:
+        """Jobs by their launch, those among them that were not written down: their launcher died too soon."""
+        return {}
+
     @abstractmethod
     def interrupted(self, sweep: Manifest, queue: Queue) -> Launched:
         """What Ctrl-C means."""
 
     def run(self, sweep: Manifest) -> Launched:
         with FileLock(sweep.folder / "launch.lock"):  # or two launchers at once would both start all workers
+            for name, jobs in self.strays(sweep).items():
+                write_down(sweep, name, self._kind, jobs)
             launch = self._living_launch(sweep) or new_launch(sweep, self._kind)
             queue = Queue(sweep.store, launch, self.rules)
             self._start_lacking(sweep, launch, Watch(sweep, queue).look())
@@ -114,10 +120,8 @@ class Submitted(Launcher):
         lacking = self.wanted(counts["waiting"]) - len(self.living(jobs))
         if lacking <= 0:
             return
-        record = sweep.folder / "launches" / f"{launch}.json"
         for jobs in self.submit(sweep, Post(str(sweep.folder), launch, self.rules, self.threads), lacking):
-            told = json.loads(record.read_text(encoding="utf-8"))
-            write_json(record, {**told, "jobs": [*told["jobs"], *jobs]})
+            write_down(sweep, launch, self._kind, jobs)
 
     def _watch(self, sweep: Manifest, launch: str, queue: Queue) -> None:
         """Until every trial has ended. Where trials wait and all workers are gone, others are started."""
@@ -203,9 +207,27 @@ def _cancelled(sweep: Manifest, launch: str) -> Path:
 
 
 def launches(sweep: Manifest, kind: str) -> list[tuple[str, dict[str, Any]]]:
+    """Those of a kind, the oldest first. Workers that a damaged one named are not known; others are started."""
     found = []
-    for path in sorted((sweep.folder / "launches").glob("*.json")):
-        told = json.loads(path.read_text(encoding="utf-8"))
-        if told["kind"] == kind:
+    for path in sorted((sweep.folder / "launches").glob("[!.]*.json")):
+        told = _read(path)
+        if told is not None and told["kind"] == kind:
             found.append((path.stem, told))
     return found
+
+
+def write_down(sweep: Manifest, launch: str, kind: str, jobs: list[Job]) -> None:
+    """Adds jobs to a launch, those that it does not know."""
+    record = sweep.folder / "launches" / f"{launch}.json"
+    told = _read(record) or {"kind": kind, "jobs": []}
+    known = {job["id"] for job in told["jobs"]}
+    write_json(record, {**told, "jobs": [*told["jobs"], *(job for job in jobs if job["id"] not in known)]})
+
+
+def _read(record: Path) -> dict[str, Any] | None:
+    """A launch; none where its file is damaged."""
+    try:
+        told: dict[str, Any] = json.loads(record.read_bytes())
+        return told if told["kind"] and all(job["id"] for job in told["jobs"]) else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 
 from bertxfer.launchers.base import Job, Launched, Submitted, launches
 from bertxfer.manifest import Manifest
-from bertxfer.queue import Queue, process_lives, started_at, whoami
+from bertxfer.processes import host, process_lives, started_at
+from bertxfer.queue import Queue
 from bertxfer.worker import Post, supervise
 
 
@@ -38,27 +39,24 @@ class Local(Submitted):
 
         places = self.places()
         for job in self.living([job for _, told in launches(sweep, "local") for job in told["jobs"]]):
-            if job["gpu"] in places:
-                places.remove(job["gpu"])
+            if job.get("gpu") in places:
+                places.remove(job.get("gpu"))
         places = places[:workers]
         there = f"{len(visible_gpus())} GPUs" if places[0] is not None else f"no GPU, {cpu_cores()} cores"
         print(f"workers: {len(places)}, CPU threads of each: {self.threads} ({there})", flush=True)
         executor = LocalExecutor(folder=sweep.folder / "logs")
         executor.update_parameters(timeout_min=60 * 24 * 365)
-        jobs = []
         for place in places:
             executor.post = replace(post, gpu=place)
             with _silenced():
-                jobs.append(executor.submit(supervise, executor.post))
-        host = whoami()["host"]
-        yield [
-            {"id": job.job_id, "host": host, "pid_started": started_at(int(job.job_id)), "gpu": place}
-            for job, place in zip(jobs, places, strict=True)
-        ]
+                worker = executor.submit(supervise, executor.post)
+            pid = worker.job_id
+            yield [{"id": pid, "host": host(), "pid_started": started_at(int(pid)), "gpu": place}]
 
     def living(self, jobs: list[Job]) -> list[Job]:
-        host = whoami()["host"]
-        return [job for job in jobs if job["host"] == host and process_lives(int(job["id"]), job["pid_started"])]
+        here = host()
+        mine = [job for job in jobs if job.get("host") == here and str(job["id"]).isdecimal()]
+        return [job for job in mine if process_lives(int(job["id"]), job.get("pid_started"))]
 
     def interrupted(self, sweep: Manifest, queue: Queue) -> Launched:
         end_workers(sweep)
@@ -89,13 +87,14 @@ def end_workers(sweep: Manifest) -> list[str]:
     jobs = {job["id"] for _, told in launches(sweep, "slurm") for job in told["jobs"]}
     for path in (sweep.folder / "workers").glob("*.json"):
         try:
-            worker = json.loads(path.read_text(encoding="utf-8"))["worker"]
-        except (OSError, ValueError, KeyError):
+            worker = json.loads(path.read_bytes())["worker"]
+            here = worker["host"] == host() and worker["slurm_job"] not in jobs
+            pid, started = int(worker["pid"]), worker["pid_started"]
+        except (OSError, ValueError, KeyError, TypeError):
             continue
-        here = worker["host"] == whoami()["host"] and worker["slurm_job"] not in jobs
-        if here and process_lives(worker["pid"], worker["pid_started"]):
-            os.kill(worker["pid"], signal.SIGTERM)
-            ended.append(str(worker["pid"]))
+        if here and pid > 1 and process_lives(pid, started):
+            os.kill(pid, signal.SIGTERM)
+            ended.append(str(pid))
     return ended
 
 

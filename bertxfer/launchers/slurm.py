@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bertxfer.errors import BertxferError, ConfigError
-from bertxfer.launchers.base import Job, Launched, Submitted, launches
+from bertxfer.launchers.base import Job, Launched, Submitted, launches, write_down
 from bertxfer.manifest import Manifest
 from bertxfer.queue import Queue
 from bertxfer.worker import Post, supervise
@@ -47,7 +47,7 @@ class Slurm(Submitted):
             raise ConfigError("hydra/launcher", "slurm needs sbatch, which is not on this machine; use local or inline")
         executor = SlurmExecutor(folder=sweep.folder / "logs")
         executor.post = post
-        executor.update_parameters(**self._parameters(sweep))
+        executor.update_parameters(**self._parameters(sweep, post.launch))
         for size in chunks(workers, max_array_size()):
             executor.update_parameters(array_parallelism=size)
             try:
@@ -59,12 +59,12 @@ class Slurm(Submitted):
             print(f"{size} workers submitted to SLURM as job {str(jobs[0].job_id).split('_')[0]}", flush=True)
             yield [{"id": str(job.job_id)} for job in jobs]
 
-    def _parameters(self, sweep: Manifest) -> dict[str, Any]:
+    def _parameters(self, sweep: Manifest, launch: str) -> dict[str, Any]:
         asked = ("partition", "gres", "account", "qos", "constraint", "mem")
         given = {name: getattr(self, name) for name in asked if getattr(self, name) is not None}
         return {
             **given,
-            "job_name": f"bertxfer-{sweep.name}",
+            "job_name": f"{_job_name(sweep)}{launch}",  # by which a job is known even if it was not written down
             "time": self.time,
             "cpus_per_task": self.threads,
             "setup": list(self.setup),
@@ -83,6 +83,9 @@ class Slurm(Submitted):
             return jobs
         return [job for job in jobs if job["id"] in queued]
 
+    def strays(self, sweep: Manifest) -> dict[str, list[Job]]:
+        return strays(sweep)
+
     def interrupted(self, sweep: Manifest, queue: Queue) -> Launched:
         print(
             f"detached, the jobs go on: `python -m bertxfer status {sweep.name}` shows how far they are, "
@@ -93,6 +96,8 @@ class Slurm(Submitted):
 
 def cancel_jobs(sweep: Manifest) -> list[str]:
     """Ends the SLURM jobs of a sweep, and only those."""
+    for launch, jobs in strays(sweep).items():
+        write_down(sweep, launch, "slurm", jobs)
     mine = {job["id"] for _, told in launches(sweep, "slurm") for job in told["jobs"]}
     queued = [job for job in slurm_queue() if job in mine] if mine else []
     if queued:
@@ -100,16 +105,34 @@ def cancel_jobs(sweep: Manifest) -> list[str]:
     return queued
 
 
-def slurm_queue() -> list[str]:
-    """This user's jobs that wait or run, each array task by its own name."""
-    command = ["squeue", "-h", "-r", "-o", "%i", "-u", str(os.getuid())]
+def strays(sweep: Manifest) -> dict[str, list[Job]]:
+    """The jobs that wait or run, by the launch that they carry in their names; those of other folders are not ours."""
+    found: dict[str, list[Job]] = {}
+    try:
+        queued = slurm_queue()
+    except BertxferError:  # no cluster here, or a controller that restarts
+        return found
+    for job, name in queued.items():
+        launch = name.removeprefix(_job_name(sweep))
+        if launch != name and (sweep.folder / "launches" / f"{launch}.json").exists():
+            found.setdefault(launch, []).append({"id": job})
+    return found
+
+
+def _job_name(sweep: Manifest) -> str:
+    return f"bertxfer-{sweep.name}-"
+
+
+def slurm_queue() -> dict[str, str]:
+    """This user's jobs that wait or run, each array task by its own id, and their names."""
+    command = ["squeue", "-h", "-r", "-o", "%i %j", "-u", str(os.getuid())]
     try:
         told = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     except (OSError, subprocess.SubprocessError) as error:
         raise BertxferError(f"squeue failed: {error}") from error
     if told.returncode:
         raise BertxferError(f"squeue failed: {told.stderr.strip()}")
-    return told.stdout.split()
+    return {job: name for job, _, name in (line.partition(" ") for line in told.stdout.splitlines())}
 
 
 def max_array_size() -> int:

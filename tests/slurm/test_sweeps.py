@@ -102,6 +102,22 @@ def test_the_launcher_is_killed(
     assert len(json.loads(launch.read_text())["jobs"]) == 4, "it attached instead of submitting again"
 
 
+def test_jobs_that_were_not_written_down_are_found(
+    bertxfer: Run, cluster: Cluster, shallow_model: Path, tmp_path: Path
+) -> None:
+    command = words(shallow_model, "seed=0..5", "data.n=6000")
+    assert bertxfer(*command, "hydra.launcher.wait=false", env=cluster.env()).returncode == 0
+    submitted = queued(cluster)
+    (launch,) = (tmp_path / "out" / "sweeps").glob("*/launches/*.json")
+    launch.write_text(json.dumps({"kind": "slurm", "jobs": []}))  # as if the launcher had been killed after sbatch
+    assert bertxfer(*command, "hydra.launcher.wait=false", env=cluster.env()).returncode == 0
+    assert queued(cluster) == submitted, "it attached instead of submitting again"
+    assert [job["id"] for job in json.loads(launch.read_text())["jobs"]] == submitted
+    launch.write_text(json.dumps({"kind": "slurm", "jobs": []}))
+    assert "4 workers told to end" in bertxfer("cancel", launch.parent.parent.name, env=cluster.env()).stdout
+    wait_until(lambda: not queued(cluster), 60)
+
+
 def test_a_worker_is_killed(start: Start, cluster: Cluster, shallow_model: Path, tmp_path: Path) -> None:
     launcher = start(*words(shallow_model, "seed=0..7"), env=cluster.env())
     wait_until(lambda: len(running(tmp_path)) >= 2)
