@@ -63,10 +63,11 @@ bench: setup  ## ratios of speed, measured side by side; writes bench.json and d
 	$(BIN)/python bench/speed.py --model mini --json $(FOUND)/speed-mini.json
 	$(BIN)/python bench/speed.py --model mini-short --sweep 16 --json $(FOUND)/speed-mini-short.json
 	$(BIN)/python bench/growth.py --json $(FOUND)/growth.json
+	$(BIN)/python bench/store.py --json $(FOUND)/store.json
+	$(BIN)/python bench/load.py --json $(FOUND)/load.json
 	$(BIN)/python bench/page.py $(FOUND)
 	$(BIN)/python bench/slots.py
 	$(BIN)/python bench/probes.py
-	$(BIN)/python bench/load.py
 
 lint: setup  ## ruff and mypy
 	$(BIN)/ruff check .

@@ -35,7 +35,7 @@ GROWTH = (
     ("growth", "layers", "Cost of a trial by layers (untrained models of the mini model's width)"),
     ("growth", "workers", "Trials an hour by workers (mini model)"),
     ("store", "rows", "Commands by trials in the store, in seconds"),
-    ("queue", "rows", "The queue's own cost"),
+    ("load", "rows", "The queue's own cost: trials that do nothing, many workers at once"),
 )
 
 

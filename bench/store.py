@@ -23,7 +23,8 @@ from bertxfer import files, manifest
 from bertxfer.composer import Composer
 from bertxfer.config import conf_dir
 from bertxfer.identity import Trial
-from bertxfer.queue import end_attempt, whoami
+from bertxfer.processes import whoami
+from bertxfer.queue import end_attempt
 from bertxfer.store import Store
 from bertxfer.sweep import sweep_of
 
@@ -39,7 +40,7 @@ def main() -> None:
     told = parser.parse_args()
     rows = measure(told.trials)
     if told.json:
-        told.json.write_text(json.dumps(rows, indent=2) + "\n")
+        told.json.write_text(json.dumps({"rows": rows}, indent=2) + "\n")
 
 
 def measure(sizes: list[int]) -> list[dict[str, Any]]:
