@@ -6,6 +6,7 @@ import stat
 from pathlib import Path
 
 import pytest
+import yaml
 
 from bertxfer import files
 from bertxfer.errors import BertxferError
@@ -82,6 +83,38 @@ def test_a_result_without_its_config_is_an_error(trial: Trial, tmp_path: Path) -
     (folder / "config.yaml").unlink()
     with pytest.raises(BertxferError, match=r"config\.yaml"):
         store.result(trial.id)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("  epochs: 5\n", "  epochs: 6\n"),
+        ("semantics: 1\n", "semantics: 1\ntraining: {}\n"),  # the later of two keys counts
+        ("semantics: 1\n", "semantics: 1\n---\nsemantics: 1\n"),
+        ("semantics: 1\n", "semantics: 1\nmore: 1\n"),
+        ("semantics: 1\n", ""),
+        ("semantics: 1\n", "semantics: [1\n"),
+    ],
+)
+def test_a_result_whose_config_was_edited_is_not_trusted(trial: Trial, tmp_path: Path, old: str, new: str) -> None:
+    store = Store(tmp_path)
+    folder = store.begin(trial)
+    store.finish(trial, {"id": trial.id, "score": 0.5})
+    assert store.result(trial.id) is not None
+    text = (folder / "config.yaml").read_text()
+    assert old in text
+    (folder / "config.yaml").write_text(text.replace(old, new))
+    with pytest.raises(BertxferError, match=r"config\.yaml"):
+        store.result(trial.id)
+
+
+def test_a_config_says_the_same_in_another_layout(trial: Trial, tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    folder = store.begin(trial)
+    store.finish(trial, {"id": trial.id, "score": 0.5})
+    plain = yaml.safe_load((folder / "config.yaml").read_text())
+    (folder / "config.yaml").write_text("# by hand\n" + yaml.safe_dump(plain, default_flow_style=True, sort_keys=True))
+    assert store.result(trial.id) is not None and store.config(trial.id) == plain
 
 
 def test_a_failure_is_forgotten_when_the_trial_ends_well(trial: Trial, tmp_path: Path) -> None:

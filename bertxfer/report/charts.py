@@ -20,7 +20,7 @@ Chart = alt.FacetChart | alt.LayerChart
 COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"]
 GREY = "#7a7a7a"
 SHAPES = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down"]
-DASHES = [[6, 4], [2, 3], [8, 3, 2, 3], [1, 2]]
+DASHES = [[6, 4], [2, 3], [8, 3, 2, 3], [12, 3]]
 WIDTH, HEIGHT, COLUMNS = 230, 190, 3
 # Vega rounds by the distance between ticks: where all scores are 0.473 there is one tick, and it said 0.
 NUMBER = ".5~g"
@@ -75,10 +75,11 @@ def points(figure: Figure, marks: Marks) -> Chart:
     spread = trial.transform_calculate(x="-0.85 + 0.7 * ((datum.position * 0.618034) % 1)")
     density = _role("density").transform_calculate(x="0.08 + datum.x", zero="0.08")
     mean = _role("mean").transform_calculate(x="0", from_="-1", to="0.08")
+    area = density.mark_area(opacity=0.3, orient="horizontal").encode(across, alt.X2("zero:Q"), y, color=style.colour())
     layers = [
         *_bands(marks, figure),
         *_levels(marks, style, y),
-        density.mark_area(opacity=0.3, orient="horizontal").encode(across, alt.X2("zero:Q"), y, color=style.colour()),
+        *([area] if len(marks.of("density")) else []),
         spread.mark_point(size=36, strokeWidth=1.5).encode(
             across, y, color=style.colour(), tooltip=_tips(figure, "trial")
         ),
@@ -159,7 +160,10 @@ def _role(role: str) -> alt.Chart:
 
 
 def _interval(chart: alt.Chart, width: float = 1.5) -> alt.Chart:
-    return chart.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=width)
+    # Without an interval there is a line of no length: a panel without any would be an axis without an extent, which
+    # Vega warns of.
+    ends = {end: f"isValid(datum.{end}) ? datum.{end} : datum.y" for end in ("low", "high")}
+    return chart.transform_calculate(**ends).mark_rule(strokeWidth=width)
 
 
 def _dot(chart: alt.Chart, opacity: float = 1) -> alt.Chart:

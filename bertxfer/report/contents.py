@@ -117,7 +117,8 @@ def versions(ids: Iterable[str], store: Store) -> Grid:
 def table(made: Table) -> Grid:
     """A table of results, with the shading and bold type that it has on paper; its words stand in their own section."""
     cells = made.cells.drop(columns="in words", errors="ignore")
-    cells = cells.rename(columns={"p (Benjamini-Hochberg)": "p (B-H)"})
+    # Kept together, or a heading takes three lines.
+    cells = cells.rename(columns={"p (Benjamini-Hochberg)": "p (B\u2011H)", "p (paired t)": "p (paired\u00a0t)"})
     columns = list(cells.columns)
     rows = [[str(cell) for cell in row] for row in cells.itertuples(index=False)]
     task = next((name for name in ("task", "final task") if name in columns), None)

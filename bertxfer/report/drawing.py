@@ -27,7 +27,7 @@ LOOK: dict[str, Any] = {
     "font": "sans-serif",
     "view": {"stroke": None},
     "axis": {**_INK, **_LINES, "labelFontSize": 10, "titleFontSize": 11, "titleFontWeight": "normal"},
-    "legend": {**_INK, "labelFontSize": 11, "titleFontWeight": "normal"},
+    "legend": {**_INK, "labelFontSize": 11, "titleFontWeight": "normal", "titleLimit": 400},
     "header": {**_INK},
     "text": {"color": "currentColor"},
     "title": {

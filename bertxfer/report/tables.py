@@ -45,9 +45,13 @@ def make(results: pd.DataFrame, figure: Figure, store: Store) -> list[Table]:
 def _labelled(table: Table, results: pd.DataFrame) -> Table:
     """With the models that the numbers are of."""
     models = list(dict.fromkeys(results["model.name"]))
-    note = ". ".join(filter(None, [table.note, f"Model: {', '.join(models)}", MINI_NOTE if "mini" in models else ""]))
+    note = _sentences(table.note, f"Model: {', '.join(models)}", MINI_NOTE if "mini" in models else "")
     data = table.data if "model" in table.data else table.data.assign(model=", ".join(models))
     return replace(table, note=note, data=data)
+
+
+def _sentences(*said: str) -> str:
+    return ". ".join(words[:1].upper() + words[1:] for words in said if words)
 
 
 def summary(results: pd.DataFrame, figure: Figure, store: Store) -> Table:
@@ -72,10 +76,10 @@ def _scores(results: pd.DataFrame, figure: Figure, name: str, cell: Callable[[An
     for words, where in levels.items():
         parts.append(statistics.summarize(select(everywhere, where), keys, "y", interval).assign(level=str(words)))
         cells[str(words)] = _matched(cells, parts[-1], keys, cell)
-    notes = [str(frames.completeness(results)), printed.interval_words(interval, data)]
+    note = _sentences(str(frames.completeness(results)), printed.interval_words(interval, data))
     title = f"{'Medians' if name == 'medians' else 'Means'} of scores x100"
     title += f", columns: {figure.get('x_label') or x}" if x is not None else ""
-    return Table(name, title, cells, pd.concat(parts, ignore_index=True), ". ".join(filter(None, notes)))
+    return Table(name, title, cells, pd.concat(parts, ignore_index=True), note)
 
 
 def differences(results: pd.DataFrame, figure: Figure, store: Store) -> Table:
@@ -92,11 +96,12 @@ def differences(results: pd.DataFrame, figure: Figure, store: Store) -> Table:
     cells["pairs"] = data["n"].map(str)
     cells[WORDS] = data["words"]
     lonely, undefined = int(data["unpaired"].sum()), int(data["undefined"].sum())
-    notes = [f"{lonely} trials have no partner with the same seed and are left out" if lonely else ""]
-    notes += [f"{undefined} pairs have no defined score and are left out" if undefined else "", _FEW]
-    return Table(
-        "differences", "Differences from the baseline, paired by seed", cells, data, ". ".join(filter(None, notes))
+    note = _sentences(
+        f"{lonely} trials have no partner with the same seed and are left out" if lonely else "",
+        f"{undefined} pairs have no defined score and are left out" if undefined else "",
+        _FEW,
     )
+    return Table("differences", "Differences from the baseline, paired by seed", cells, data, note)
 
 
 _FEW = f"Fewer than {statistics.FEWEST_PAIRS} pairs are too few for a claim: no permutation of them is rarer than 0.05"

@@ -79,7 +79,7 @@ def test_levels_have_columns_of_their_own_and_are_averaged_with_nothing_else() -
     table = only(make(blocks, {**figure, "tables": ["summary"]}, NOWHERE))
     assert rows_of(table) == [["cola", "accuracy", "60.0", "70.0", "90.0", "50.0"]]
     assert sorted(table.data["mean"]) == pytest.approx([0.5, 0.6, 0.7, 0.9])
-    assert "one trial each" in table.note
+    assert "One trial each" in table.note
 
 
 def test_whatever_differs_beside_seeds_is_not_averaged_over() -> None:
@@ -218,7 +218,7 @@ def test_nothing_done_makes_tables_that_say_so_and_an_unknown_table_is_refused()
     names = [name for name in tables.MAKERS if name != "bootstrap"]
     made = make(none, {"x": "k", "tables": names}, NOWHERE)
     assert [table.name for table in made] == names
-    assert "no trial is done" in made[0].note
+    assert "No trial is done" in made[0].note
     for table in made:
         assert markdown(table) and latex(table)
     with pytest.raises(ConfigError, match=r"figure\.tables: 'mean' is not one of summary"):
