@@ -21,7 +21,10 @@ SAID = [
     ("task=0", "a config group is chosen by the name of one of its files, not by a number"),
     ("-m experiment=tamkin2020/fig33", "experiment: 'tamkin2020/fig33' is not there (did you mean tamkin2020/fig"),
     ("task=sst2 data.root=/nowhere", "data.root: task=sst2 needs /nowhere/glue/SST-2/train.tsv or"),
-    ("model=other model.name=conf", "model.name: the folder conf has no config.json, so it is not a Hugging Face model"),
+    (
+        "model=other model.name=conf",
+        "model.name: the folder conf has no config.json, so it is not a Hugging Face model",
+    ),
     ("report --output-dir nowhere", "there is no sweep in "),
     ("worker nosuch", "'nosuch' is no sweep; there are: "),
     ("status sweep", "'sweep' is more than one sweep; there are: sweep-7f5f2738, sweep-e5f9942b"),
