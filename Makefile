@@ -8,7 +8,7 @@ OUTPUT ?= multirun_outputs
 BIN = $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run chromium test test-presets test-faults test-faults-long test-slurm bench lint check mini clean
+.PHONY: help setup run chromium test coverage test-presets test-faults test-faults-long test-slurm bench lint check mini clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -68,6 +68,14 @@ bench: setup  ## ratios of speed, measured side by side; writes bench.json and d
 	$(BIN)/python bench/page.py $(FOUND)
 	$(BIN)/python bench/slots.py
 	$(BIN)/python bench/probes.py
+
+# Most tests run the command line in processes of their own; pyproject.toml has those measured too.
+coverage: setup chromium  ## the lines of the package that the tests reach, without those of presets and cluster
+	rm -f .coverage .coverage.*
+	OMP_NUM_THREADS=1 COVERAGE_FILE=$(CURDIR)/.coverage $(BIN)/python -m coverage run -m pytest -n 2 --dist worksteal \
+	  --ignore=tests/slurm --ignore=tests/presets
+	$(BIN)/python -m coverage combine -q
+	$(BIN)/python -m coverage report --skip-covered --show-missing --sort=miss --fail-under=90
 
 lint: setup  ## ruff and mypy
 	$(BIN)/ruff check .

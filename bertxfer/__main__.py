@@ -1,5 +1,6 @@
 """The command line: a bare first word is a verb, everything else is Hydra's."""
 
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -32,6 +33,8 @@ def run(words: Sequence[str]) -> int:
 
         print(help.text())
         return 0
+    if "=" in words or any(word.startswith("=") for word in words):
+        return _say("an override is key=value, without spaces around the =", 2)
     if words and words[0].isidentifier():
         return _say(f"{words[0]!r} is no verb; there are {', '.join(verbs.VERBS)}, and everything else is key=value", 2)
     config.register()
@@ -39,7 +42,7 @@ def run(words: Sequence[str]) -> int:
     # Hydra then lets errors through instead of printing several lines of its own and exiting.
     os.environ["HYDRA_FULL_ERROR"] = "1"
     sys.argv[1:] = command.in_order(words)
-    failures: list[BertxferError] = []
+    failures: list[BertxferError | OSError] = []
 
     def app(cfg: DictConfig) -> None:
         from bertxfer import launchers, sweep
@@ -47,7 +50,7 @@ def run(words: Sequence[str]) -> int:
         try:
             compose = partial(hydra.compose, "config")
             launchers.run_one(sweep.config_with(cfg, sweep.task_finder(compose)))
-        except BertxferError as error:  # kept from Hydra, which would add a line of its own
+        except (BertxferError, OSError) as error:  # kept from Hydra, which would add a line of its own
             failures.append(error)
 
     try:
@@ -68,8 +71,15 @@ def _say_complaint(error: Exception) -> int:
     if command.is_complaint(error):
         return _say(command.one_sentence(error, config.keys()), 2)
     if isinstance(error, OSError):
-        return _say(f"{error.filename or 'the file system'}: {error.strerror or error}", 1)
+        return _say(f"{error.filename or 'the file system'}: {error.strerror or error}{_HINTS.get(error.errno, '')}", 1)
     raise error
+
+
+_WHERE = "; runtime.output_dir (or BERTXFER_OUTPUT) says where results go"
+_HINTS: dict[int | None, str] = {
+    errno.ENOSPC: "; what is finished is kept, and the same command goes on when there is room",
+    **dict.fromkeys((errno.ENOENT, errno.EACCES, errno.EROFS, errno.EPERM), _WHERE),
+}
 
 
 def _say(sentence: str, status: int) -> int:

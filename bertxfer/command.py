@@ -10,6 +10,7 @@ from omegaconf.errors import OmegaConfBaseException
 from yaml import MarkedYAMLError
 
 from bertxfer import grids
+from bertxfer.config import conf_dir
 
 # Flags of Hydra that are followed by a value, and the values its one optional flag may take.
 _VALUED = (
@@ -86,6 +87,13 @@ def one_sentence(error: Exception, keys: Sequence[str]) -> str:
     text = " ".join(lines)
     if match := re.search(r"Could not find '([^']+)/([^'/]+)'.*?Available options in '[^']+': ?(.*)", text):
         group, choice, options = match[1], match[2], match[3].split()
+        if group.split("/")[0] == "experiment":  # Hydra lists the upper folder's files for one of a lower one
+            wanted = f"{group}/{choice}".removeprefix("experiment/")
+            folder = conf_dir() / "experiment"
+            close = meant(
+                wanted, [path.relative_to(folder).with_suffix("").as_posix() for path in folder.rglob("*.yaml")]
+            )
+            return f"experiment: {wanted!r} is not there{close}; `python -m bertxfer experiments` lists them"
         if choice.startswith("submitit_"):  # typed by habit
             options = [option for option in options if option in ("inline", "local", "slurm")]
             choice = choice.removeprefix("submitit_")

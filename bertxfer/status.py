@@ -57,7 +57,8 @@ def show(root: Path, name: str | None) -> None:
             sweep = manifest.outline(folder)
             counts = Watch(sweep, Queue(Store(root), latest_launch(folder))).look()
             table.add_row(folder.name, *(str(counts[state]) for state in STATES), str(len(sweep.trials)))
-        console.print(table if folders else f"no sweeps in {root}")
+        nothing = f"no sweeps in {root.absolute()}{'' if root.is_dir() else ', which is not there'}"
+        console.print(table if folders else f"{nothing}; --output-dir or BERTXFER_OUTPUT names another", soft_wrap=True)
     elif Store(root).has(name):
         _show_trial(console, Store(root), name)
     else:

@@ -55,7 +55,11 @@ class Slurm(Submitted):
                     jobs = [executor.submit(supervise, post) for _ in range(size)]
             except FailedJobError as error:
                 reason = str(error).strip().splitlines()[-1]
-                raise BertxferError(f"hydra.launcher: SLURM refused the workers: {reason}") from error
+                of_partition = "partition name" in reason
+                key, hint = (
+                    ("hydra.launcher.partition", "; sinfo lists them") if of_partition else ("hydra.launcher", "")
+                )
+                raise BertxferError(f"{key}: SLURM refused the workers: {reason}{hint}") from error
             print(f"{size} workers submitted to SLURM as job {str(jobs[0].job_id).split('_')[0]}", flush=True)
             yield [{"id": str(job.job_id)} for job in jobs]
 

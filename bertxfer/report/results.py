@@ -20,6 +20,8 @@ def stored_points(store: Store) -> tuple[list[Point], list[str]]:
     for folder in sorted((store.root / "trials").glob("*/")):
         try:
             science = Science.from_dict(store.config(folder.name))
+            if science.id != folder.name:
+                raise BertxferError("its config has keys that this version does not know; a newer one wrote it")
         except (BertxferError, KeyError, TypeError) as error:
             refused.append(f"{folder.name}: {error}")
             continue

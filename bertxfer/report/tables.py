@@ -166,7 +166,7 @@ def heads(results: pd.DataFrame, figure: Figure, store: Store) -> Table:
         ]
     trials = int(data["n"].max()) if len(data) else 0
     notes = ["" if trials >= statistics.FEWEST_PAIRS else f"at most {trials} trials a head: too few for a claim"]
-    note = ". ".join(filter(None, [*notes, _without_a_score(data)]))
+    note = _sentences(*notes, _without_a_score(data))
     return Table("heads", "Difference from the baseline with one attention head redrawn", cells, data, note)
 
 
@@ -243,7 +243,7 @@ def bootstrapped(results: pd.DataFrame, figure: Figure, store: Store) -> Table:
     trials, resamples = ended["id"].nunique() - done["id"].nunique(), int(data["undefined"].sum())
     notes = [f"{trials} of {ended['id'].nunique()} trials have no defined score and are left out" if trials else ""]
     notes += [f"{resamples} resamples have no defined score; the intervals are of the others" if resamples else ""]
-    return Table("bootstrap", "Bootstrap over seeds and dev examples", cells, data, ". ".join(filter(None, notes)))
+    return Table("bootstrap", "Bootstrap over seeds and dev examples", cells, data, _sentences(*notes))
 
 
 def _bootstrap_row(group: pd.DataFrame, base: pd.DataFrame, store: Store) -> dict[str, Any]:
