@@ -73,7 +73,7 @@ bench: setup  ## ratios of speed, measured side by side; writes bench.json and d
 coverage: setup chromium  ## the lines of the package that the tests reach, without those of presets and cluster
 	rm -f .coverage .coverage.*
 	OMP_NUM_THREADS=1 COVERAGE_FILE=$(CURDIR)/.coverage $(BIN)/python -m coverage run -m pytest -n 2 --dist worksteal \
-	  --ignore=tests/slurm --ignore=tests/presets
+	  --ignore=tests/slurm --ignore=tests/presets --ignore=tests/faults
 	$(BIN)/python -m coverage combine -q
 	$(BIN)/python -m coverage report --skip-covered --show-missing --sort=miss --fail-under=90
 
