@@ -49,7 +49,7 @@ def measure(sizes: list[int]) -> list[dict[str, Any]]:
     print(f"{'stored trials':>13}  {'command':24}  {'wall s':>7}  {'CPU s':>7}", flush=True)
     for size in sizes:
         with tempfile.TemporaryDirectory(prefix="bxstore") as folder:
-            seeds = max(1, round(size / A_SEED))
+            seeds = -(-size // A_SEED)
             stored, name = fill(Path(folder), seeds)
             sweep, more = [*WORDS, f"seed=0..{seeds - 1}"], [*WORDS, f"seed=0..{seeds}"]
             commands = {
