@@ -8,7 +8,7 @@ OUTPUT ?= multirun_outputs
 BIN = $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run chromium test coverage test-presets test-faults test-faults-long test-slurm bench lint check mini clean
+.PHONY: help setup run chromium test coverage test-presets test-faults test-faults-long test-trackers test-slurm bench lint check mini clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -36,8 +36,8 @@ chromium:
 	    && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium >/dev/null; } || { \
 	  echo "the tests need Chromium: apt-get install chromium, or set CHROMIUM to the path of one"; exit 1; }
 
-test: setup chromium  ## all tests but those of the presets, of faults, and those that need a cluster
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal --ignore=tests/slurm --ignore=tests/presets --ignore=tests/faults
+test: setup chromium  ## all tests but those of presets, faults and trackers, and those that need a cluster
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal --ignore=tests/slurm --ignore=tests/presets --ignore=tests/faults --ignore=tests/trackers
 
 test-presets: setup  ## every preset of the papers, run whole at a tiny scale with figures, tables and report; compiled layers
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests/presets
@@ -50,6 +50,10 @@ FAULTS_LOG ?= $(OUTPUT)/faults.json
 test-faults-long: setup  ## sweeps under random faults: MINUTES=30, SEED=... for the faults of an earlier run
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.faults --minutes $(MINUTES) --size 3 --faults 40 --log $(FAULTS_LOG) \
 	  $(if $(SEED),--seed $(SEED))
+
+test-trackers: setup  ## finished trials in MLflow and Weights & Biases, which are installed for it
+	$(BIN)/python -m pip install -q -c constraints.txt -e '.[mlflow,wandb]'
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/trackers
 
 test-slurm: setup  ## sweeps on a real SLURM, brought up on this machine (Debian packages are installed if missing)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/slurm
@@ -73,7 +77,7 @@ bench: setup  ## ratios of speed, measured side by side; writes bench.json and d
 coverage: setup chromium  ## the lines of the package that the tests reach, without those of presets and cluster
 	rm -f .coverage .coverage.*
 	OMP_NUM_THREADS=1 COVERAGE_FILE=$(CURDIR)/.coverage $(BIN)/python -m coverage run -m pytest -n 2 --dist worksteal \
-	  --ignore=tests/slurm --ignore=tests/presets --ignore=tests/faults
+	  --ignore=tests/slurm --ignore=tests/presets --ignore=tests/faults --ignore=tests/trackers
 	$(BIN)/python -m coverage combine -q
 	$(BIN)/python -m coverage report --skip-covered --show-missing --sort=miss --fail-under=90
 
@@ -82,7 +86,7 @@ lint: setup  ## ruff and mypy
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-check: test test-presets test-faults test-slurm lint  ## what CI runs
+check: test test-presets test-faults test-trackers test-slurm lint  ## what CI runs
 
 mini: setup  ## the mini model made again from nothing, in at most an hour
 	$(BIN)/python -m bertxfer.mini.pretrain --out bertxfer/mini/model
