@@ -70,6 +70,7 @@ class Scene:
     seen: dict[str, tuple[int, int]] = field(default_factory=dict)  # results: which file each was when it appeared
     failures: dict[str, str] = field(default_factory=dict)
     launches: int = 0
+    begun: float = field(default_factory=time.monotonic)
 
     @property
     def out(self) -> Path:
