@@ -22,78 +22,82 @@ from tests.faults import kinds, rounds
 from tests.faults.disk import Disk, can_enclose, enclosed
 from tests.faults.scene import Scene, prepare
 
-ENCLOSED = "--enclosed"
-
 
 def main() -> int:
     told = _parser().parse_args()
     if told.table is not None:
         print(table(json.loads(told.table.read_text())))
         return 0
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that what is mounted and started is ended
+    if told.inside is not None:
+        return run(told, told.inside)
     if told.seed is None:
         told.seed = secrets.randbelow(1 << 31)
-    if not told.enclosed and can_enclose():
-        again = [sys.executable, "-m", "tests.faults", *sys.argv[1:], f"--seed={told.seed}", ENCLOSED]
+    with tempfile.TemporaryDirectory(prefix="bertxfer-faults-", ignore_cleanup_errors=True) as folder:
+        if not can_enclose():
+            return run(told, Path(folder))
+        again = [sys.executable, "-m", "tests.faults", *sys.argv[1:], f"--seed={told.seed}", f"--inside={folder}"]
         return subprocess.run(enclosed(again), check=False).returncode
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that what is mounted and started is ended
-    log = run(told)
-    if told.log is not None:
-        told.log.write_text(json.dumps(log, indent=1) + "\n")
-    print(table(log))
-    return 1 if log["problems"] else 0
 
 
-def run(told: argparse.Namespace) -> dict[str, Any]:
-    chosen = {**kinds.EVERYWHERE, **(kinds.ENCLOSED if told.enclosed else {})}
+def run(told: argparse.Namespace, common: Path) -> int:
+    """Rounds in a folder, until it is time; then the table."""
+    chosen = {**kinds.EVERYWHERE, **(kinds.ENCLOSED if told.inside else {})}
+    left_out = [kind for kind in kinds.ENCLOSED if kind not in chosen]
     print(f"seed {told.seed}, {len(chosen)} kinds of faults", flush=True)
-    if not told.enclosed:
-        print(f"no namespaces may be made here, so these are left out: {', '.join(kinds.ENCLOSED)}", flush=True)
-    log: dict[str, Any] = {"seed": told.seed, "kinds": list(chosen), "left_out": [], "rounds": [], "problems": []}
-    log["left_out"] = [kind for kind in kinds.ENCLOSED if kind not in chosen]
-    draws = random.Random(told.seed)
+    if left_out:
+        print(f"no namespaces may be made here, so these are left out: {', '.join(left_out)}", flush=True)
+    log: dict[str, Any] = {"seed": told.seed, "kinds": list(chosen), "left_out": left_out, "rounds": [], "problems": []}
+    draws, started = random.Random(told.seed), time.monotonic()
     deck = rounds.deal(draws, list(chosen))
-    started = time.monotonic()
-    common = Path(tempfile.mkdtemp(prefix="bertxfer-faults-"))
     prepare(common, told.size)
     expected = rounds.reference(common)
     log["trials"] = len(list((expected / "trials").glob("*/result.json")))
     while _goes_on(told, len(log["rounds"]), time.monotonic() - started):
         number = len(log["rounds"]) + 1
         scene = Scene(common, common / f"round-{number}")
-        scene.disk = Disk(scene.folder) if told.enclosed else None
-        begun = time.monotonic()
+        scene.disk = Disk(scene.folder) if told.inside else None
         try:
             injected = rounds.disturbed(scene, draws, deck, chosen, told.faults)
-            wrong = rounds.settle(scene) + rounds.problems(scene, expected)
-            attempts = len(list((scene.out / "trials").glob("*/attempts/*.json")))
-            if wrong and told.keep is not None:
-                subprocess.run(["cp", "-a", f"{scene.folder}/.", str(told.keep / scene.folder.name)], check=True)
-                subprocess.run(["cp", str(scene.log), str(told.keep)], check=True)
+            one = {"injected": injected, **_outcome(scene, told.keep, expected)}
         finally:
             scene.end()
             if scene.disk is not None:
                 scene.disk.remove()
-        one = {
-            "seconds": round(time.monotonic() - begun, 1),
-            "trials": len(scene.seen),
-            "attempts": attempts,
-            "launches": scene.launches,
-            "injected": injected,
-            "failures": Counter(scene.failures.values()),
-            "problems": wrong,
-        }
         log["rounds"].append(one)
-        log["problems"] += [f"round {number}: {problem}" for problem in wrong]
-        print(
-            f"round {number}: {one['trials']} trials, {len(injected)} faults, {attempts} attempts, "
-            f"{scene.launches} launches, {len(wrong)} problems, {one['seconds']:.0f} s",
-            flush=True,
-        )
-        for problem in wrong[:20]:
-            print(f"  {problem}", flush=True)
-    log["minutes"] = round((time.monotonic() - started) / 60, 1)
-    subprocess.run(["rm", "-rf", str(common)], check=False)
-    return log
+        log["problems"] += [f"round {number}: {problem}" for problem in one["problems"]]
+        log["minutes"] = round((time.monotonic() - started) / 60, 1)
+        _say(number, one)
+        if told.log is not None:
+            told.log.parent.mkdir(parents=True, exist_ok=True)
+            told.log.write_text(json.dumps(log, indent=1) + "\n")
+    print(table(log))
+    return 1 if log["problems"] else 0
+
+
+def _outcome(scene: Scene, keep: Path | None, expected: Path) -> dict[str, Any]:
+    """What came of a sweep under faults, when it was left in peace."""
+    problems = rounds.settle(scene) + rounds.problems(scene, expected)
+    if problems and keep is not None:
+        subprocess.run(["cp", "-a", f"{scene.folder}/.", str(keep / scene.folder.name)], check=True)
+        subprocess.run(["cp", str(scene.log), str(keep)], check=True)
+    return {
+        "seconds": round(time.monotonic() - scene.begun, 1),
+        "trials": len(scene.seen),
+        "attempts": len(list((scene.out / "trials").glob("*/attempts/*.json"))),
+        "launches": scene.launches,
+        "failures": Counter(scene.failures.values()),
+        "problems": problems,
+    }
+
+
+def _say(number: int, one: dict[str, Any]) -> None:
+    print(
+        f"round {number}: {one['trials']} trials, {len(one['injected'])} faults, {one['attempts']} attempts, "
+        f"{one['launches']} launches, {len(one['problems'])} problems, {one['seconds']:.0f} s",
+        *(f"\n  {problem}" for problem in one["problems"][:20]),
+        flush=True,
+    )
 
 
 def table(log: dict[str, Any]) -> str:
@@ -126,7 +130,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--log", type=Path, help="write down all that happened, as JSON")
     parser.add_argument("--keep", type=Path, help="copy a round that went wrong into this folder")
     parser.add_argument("--table", type=Path, metavar="LOG", help="only print the table of such a log")
-    parser.add_argument(ENCLOSED, action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--inside", type=Path, help=argparse.SUPPRESS)  # a folder: the namespaces are made
     return parser
 
 

@@ -21,7 +21,8 @@ def disturbed(
     scene: Scene, draws: random.Random, deck: Iterator[list[str]], kinds: dict[str, Fault], faults: int
 ) -> list[Injected]:
     """Runs the sweep and injects so many faults, or until it is done; the launcher is started again when it ends."""
-    begun, injected = time.monotonic(), []
+    begun = time.monotonic()
+    injected: list[Injected] = []
     hand: list[str] = []
     next_at, careless, due = begun, False, 0
     launcher = scene.launch()
@@ -56,15 +57,15 @@ def deal(draws: random.Random, kinds: list[str]) -> Iterator[list[str]]:
         yield draws.sample(kinds, len(kinds))
 
 
-def settle(scene: Scene, seconds: float = 240) -> list[str]:
+def settle(scene: Scene, seconds: float = 600) -> list[str]:
     """The same command until all is done and nobody is left; what went wrong on the way there."""
     for _ in range(5):
-        if scene.launcher is None or scene.launcher.poll() is not None:
-            scene.launch()
-        assert scene.launcher is not None
-        if not _until(scene, lambda: scene.launcher.poll() is not None, seconds):
+        launcher = scene.launcher
+        if launcher is None or launcher.poll() is not None:
+            launcher = scene.launch()
+        if not _until(scene, lambda launcher=launcher: launcher.poll() is not None, seconds):
             return [f"the launcher did not end within {seconds:.0f} s"]
-        if scene.launcher.returncode == 0:
+        if launcher.returncode == 0:
             break
     else:
         return ["five launches in peace did not finish the sweep"]

@@ -70,6 +70,7 @@ class Scene:
     seen: dict[str, tuple[int, int]] = field(default_factory=dict)  # results: which file each was when it appeared
     failures: dict[str, str] = field(default_factory=dict)
     launches: int = 0
+    begun: float = field(default_factory=time.monotonic)
 
     @property
     def out(self) -> Path:
@@ -199,17 +200,18 @@ def _all_processes(mark: str) -> Iterator[Process]:
         try:
             if f"{MARK}={mark}".encode() not in (folder / "environ").read_bytes().split(b"\0"):
                 continue
-            words = (folder / "cmdline").read_bytes().decode().split("\0")
+            words = (folder / "cmdline").read_bytes().decode().split("\0")[:-1]
         except OSError:
             continue
-        if words == [""]:
+        if not words:
             continue  # has ended, and nobody has asked how
         yield Process(int(folder.name), _role(words))
 
 
 def _role(words: list[str]) -> str:
-    if "bertxfer.worker" in words:
+    if words[-1] == "bertxfer.worker":
         return "worker"
-    if "submitit.core._submit" in words or words[2:4] == ["bertxfer", "worker"]:
+    told_on_its_command_line = "bertxfer.worker" in words and "submitit.local._local" not in words
+    if told_on_its_command_line or "submitit.core._submit" in words or words[2:4] == ["bertxfer", "worker"]:
         return "supervisor"
     return "launcher" if words[1:3] == ["-m", "bertxfer"] else "other"
