@@ -71,7 +71,7 @@ def test_timings_are_read_off_the_store(tmp_path: Path) -> None:
         folder = store.folder(trial.id)
         folder.mkdir(parents=True)
         (folder / "config.yaml").write_text(yaml.safe_dump(trial.science.as_dict()))
-        result = {"id": trial.id, "model": "mini", "task": "mini_sst2", "n_train": 16, "epochs": 3}
+        result = {"id": trial.id, "score": 0.5, "model": "mini", "task": "mini_sst2", "n_train": 16, "epochs": 3}
         result |= {"resumed_at_step": resumed, "environment": {"device": "cpu"}}
         result |= {"timings": {"load": 1.0, "treat": 0.5, "evaluate": 2.0, "train": 6.0}}
         (folder / "result.json").write_text(json.dumps(result))

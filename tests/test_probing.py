@@ -35,11 +35,11 @@ def plain_way(one: Trial, store: Store) -> list[list[float]]:
     rows = [row for row in range(len(train)) if row not in held]
 
     def outputs(data: object, chosen: list[int]) -> torch.Tensor:
-        batch, _ = data.batch(chosen, torch.device("cpu"))  # type: ignore[attr-defined]
+        batch = data.padded(chosen, torch.device("cpu"))  # type: ignore[attr-defined]
         with torch.no_grad():
             states = encoder(**batch, output_hidden_states=True).hidden_states[probe.layer]
         if model.pooler is not None:
-            return model.classifier(model.pooler(states))
+            return model.classifier(model.pooler(states[:, 0]))
         real = [states[i, : int(length)].mean(0) for i, length in enumerate(batch["attention_mask"].sum(1))]
         return model.classifier(torch.stack(real))
 
