@@ -8,7 +8,7 @@ OUTPUT ?= multirun_outputs
 BIN = $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run chromium test coverage test-presets test-faults test-faults-long test-trackers test-slurm bench lint check mini clean
+.PHONY: help setup run chromium test coverage test-long test-faults test-faults-long test-trackers test-slurm bench lint check mini clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -36,11 +36,15 @@ chromium:
 	    && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium >/dev/null; } || { \
 	  echo "the tests need Chromium: apt-get install chromium, or set CHROMIUM to the path of one"; exit 1; }
 
-test: setup chromium  ## all tests but those of presets, faults and trackers, and those that need a cluster
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal --ignore=tests/slurm --ignore=tests/presets --ignore=tests/faults --ignore=tests/trackers
+# What takes long has its own target, so that `make test` stays an everyday command.
+LONG = tests/presets tests/test_launchers.py tests/test_wheel.py tests/tasks/test_real.py
+OWN = tests/slurm tests/faults tests/trackers $(LONG)
 
-test-presets: setup  ## every preset of the papers, run whole at a tiny scale with figures, tables and report; compiled layers
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests/presets
+test: setup chromium  ## the everyday tests: all but those of the targets below
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal $(OWN:%=--ignore=%)
+
+test-long: setup  ## every preset at a tiny scale, sweeps of local workers under kills, real data, the wheel, compiled layers
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal $(LONG)
 
 test-faults: setup  ## a sweep under faults of every kind, always the same ones
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/faults
@@ -86,7 +90,7 @@ lint: setup  ## ruff and mypy
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-check: test test-presets test-faults test-trackers test-slurm lint  ## what CI runs
+check: test test-long test-faults test-trackers test-slurm lint  ## what CI runs
 
 mini: setup  ## the mini model made again from nothing, in at most an hour
 	$(BIN)/python -m bertxfer.mini.pretrain --out bertxfer/mini/model
