@@ -141,12 +141,13 @@ def _mlflow_experiment(client: Any, name: str, root: Path) -> str:
 def _wandb(told: Story, root: Path) -> None:
     import wandb
 
+    mode: Any = os.environ.get("WANDB_MODE") or "offline"  # without asking anyone for a key; `wandb sync` sends it
     run = wandb.init(
         id=told.id,  # a second run of that id takes the place of the first
         name=told.title[:120],
         project=os.environ.get("WANDB_PROJECT") or "bertxfer",
         dir=os.environ.get("WANDB_DIR") or str(root),
-        mode=os.environ.get("WANDB_MODE") or "offline",  # without asking anyone for a key; `wandb sync` sends it
+        mode=mode,
         config=told.settings,
         notes=told.settings.get("note"),
         settings=wandb.Settings(silent=True, console="off", x_disable_stats=True),
