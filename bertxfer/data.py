@@ -119,7 +119,7 @@ def _dataset(source: Source, split: str, indices: list[int], how: Tokenizing, ca
 
 @lru_cache(maxsize=8)
 def _key(source: Source, split: str, how: Tokenizing) -> str:
-    """Hashing all texts of SST-2 takes longer than a small trial's first epoch, so a worker does it once."""
+    """All texts of a split are hashed for it, so a worker does it once."""
     return how.key(_texts(source, split))
 
 
