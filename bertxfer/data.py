@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +56,7 @@ class Dataset:
         batch = packing.pack(
             [self.columns["input_ids"][i] for i in places], None if types is None else [types[i] for i in places]
         )
-        return (batch.pin() if device.type == "cuda" else batch).to(device), labels
+        return batch.moved(partial(_moved, device=device)), labels
 
     def padded(self, places: Sequence[int], device: torch.device) -> Batch:
         """These inputs, padded to the longest of them."""

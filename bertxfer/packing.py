@@ -27,12 +27,8 @@ class Packed:
         """(tokens, ...) as (sequences, longest, ...). What stands at padding means nothing."""
         return states.index_select(0, self.tokens).unflatten(0, self.mask.shape)
 
-    def to(self, device: torch.device) -> "Packed":
-        moved = {name: None if t is None else t.to(device, non_blocking=True) for name, t in vars(self).items()}
-        return Packed(**moved)  # type: ignore[arg-type]
-
-    def pin(self) -> "Packed":
-        return Packed(**{name: None if t is None else t.pin_memory() for name, t in vars(self).items()})  # type: ignore[arg-type]
+    def moved(self, move: Callable[[Tensor], Tensor]) -> "Packed":
+        return Packed(**{name: None if t is None else move(t) for name, t in vars(self).items()})  # type: ignore[arg-type]
 
 
 def pack(input_ids: Sequence[list[int]], token_type_ids: Sequence[list[int]] | None) -> Packed:
