@@ -1,163 +1,116 @@
 """Scores of predictions. What is not defined is nan, never a zero that looks like a score."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import datasets
-import evaluate
 import numpy as np
-from scipy import stats
-from sklearn import metrics as sk
 
 from bertxfer import answers
 
-_CLASS, _SCORE = datasets.Value("int64"), datasets.Value("float64")
+# Plain functions of references and predictions. scikit-learn and scipy are imported where they are used: they take
+# 1.3 s and 117 MB, which a worker that measures accuracy need not spend.
 
 
-class _Metric(evaluate.Metric):  # type: ignore[misc]
-    """An `evaluate` metric that asks no network and writes nothing to disk."""
-
-    feature: Any = _CLASS
-
-    def __init__(self) -> None:
-        super().__init__(keep_in_memory=True)
-
-    def _build_data_dir(self) -> str:
-        return ""  # evaluate would make a folder for every metric in the user's home
-
-    def _info(self) -> evaluate.MetricInfo:
-        features = datasets.Features({"predictions": self.feature, "references": self.feature})
-        return evaluate.MetricInfo(description=type(self).__doc__ or "", citation="", features=features)
-
-
-class Accuracy(_Metric):
+def accuracy(references: Sequence[int], predictions: Sequence[int]) -> float:
     """The share of right predictions."""
-
-    def _compute(self, predictions: Sequence[int], references: Sequence[int]) -> dict[str, float]:
-        return {"accuracy": float(sk.accuracy_score(references, predictions))}
+    return float(np.mean(np.equal(references, predictions)))
 
 
-class F1(_Metric):
+def f1(references: Sequence[int], predictions: Sequence[int]) -> float:
     """Harmonic mean of precision and recall of the second of two classes; nan where no label is of that class.
 
     Recall is 0/0 then, and no prediction could raise the 0 that scikit-learn gives as soon as one is of that class.
     """
+    from sklearn.metrics import f1_score
 
-    def _compute(self, predictions: Sequence[int], references: Sequence[int]) -> dict[str, float]:
-        defined = 1 in references
-        return {"f1": float(sk.f1_score(references, predictions, pos_label=1)) if defined else math.nan}
+    return float(f1_score(references, predictions, pos_label=1)) if 1 in references else math.nan
 
 
-class MacroF1(_Metric):
+def macro_f1(references: Sequence[int], predictions: Sequence[int]) -> float:
     """The unweighted mean of the F1 of every class that occurs."""
+    from sklearn.metrics import f1_score
 
-    def _compute(self, predictions: Sequence[int], references: Sequence[int]) -> dict[str, float]:
-        return {"macro_f1": float(sk.f1_score(references, predictions, average="macro", zero_division=np.nan))}
+    return float(f1_score(references, predictions, average="macro", zero_division=np.nan))
 
 
-class MatthewsCorrelation(_Metric):
+def matthews_correlation(references: Sequence[int], predictions: Sequence[int]) -> float:
     """0 for a constant prediction, by the convention that CoLA's scores follow; nan where the labels are constant."""
+    from sklearn.metrics import matthews_corrcoef
 
-    def _compute(self, predictions: Sequence[int], references: Sequence[int]) -> dict[str, float]:
-        defined = len(set(references)) > 1
-        return {"matthews_correlation": float(sk.matthews_corrcoef(references, predictions)) if defined else math.nan}
+    return float(matthews_corrcoef(references, predictions)) if _varies(references) else math.nan
 
 
-class MeanAccuracyF1(_Metric):
+def mean_accuracy_f1(references: Sequence[int], predictions: Sequence[int]) -> float:
     """The mean of accuracy and F1, as GLUE reports MRPC and QQP."""
-
-    def _compute(self, predictions: Sequence[int], references: Sequence[int]) -> dict[str, float]:
-        parts = (METRICS["classification"][name] for name in ("accuracy", "f1"))
-        return {"mean_accuracy_f1": _mean([_value(part, predictions, references) for part in parts])}
+    return _mean([accuracy(references, predictions), f1(references, predictions)])
 
 
-class Pearson(_Metric):
+def pearson(references: Sequence[float], predictions: Sequence[float]) -> float:
     """Linear correlation; nan where one side is constant."""
+    from scipy import stats
 
-    feature = _SCORE
-
-    def _compute(self, predictions: Sequence[float], references: Sequence[float]) -> dict[str, float]:
-        defined = _varies(predictions) and _varies(references)
-        return {"pearson": float(stats.pearsonr(references, predictions).statistic) if defined else math.nan}
+    defined = _varies(predictions) and _varies(references)
+    return float(stats.pearsonr(references, predictions).statistic) if defined else math.nan
 
 
-class Spearman(_Metric):
+def spearman(references: Sequence[float], predictions: Sequence[float]) -> float:
     """Correlation of ranks; nan where one side is constant."""
+    from scipy import stats
 
-    feature = _SCORE
-
-    def _compute(self, predictions: Sequence[float], references: Sequence[float]) -> dict[str, float]:
-        defined = _varies(predictions) and _varies(references)
-        return {"spearman": float(stats.spearmanr(references, predictions).statistic) if defined else math.nan}
+    defined = _varies(predictions) and _varies(references)
+    return float(stats.spearmanr(references, predictions).statistic) if defined else math.nan
 
 
-class MeanPearsonSpearman(_Metric):
+def mean_pearson_spearman(references: Sequence[float], predictions: Sequence[float]) -> float:
     """The mean of the two correlations, as GLUE reports STS-B."""
-
-    feature = _SCORE
-
-    def _compute(self, predictions: Sequence[float], references: Sequence[float]) -> dict[str, float]:
-        parts = (METRICS["regression"][name] for name in ("pearson", "spearman"))
-        return {"mean_pearson_spearman": _mean([_value(part, predictions, references) for part in parts])}
+    return _mean([pearson(references, predictions), spearman(references, predictions)])
 
 
-class MeanSquaredError(_Metric):
+def mse(references: Sequence[float], predictions: Sequence[float]) -> float:
     """The mean squared difference of scores."""
-
-    feature = _SCORE
-
-    def _compute(self, predictions: Sequence[float], references: Sequence[float]) -> dict[str, float]:
-        return {"mse": float(sk.mean_squared_error(references, predictions))}
+    return float(np.mean(np.square(np.subtract(references, predictions))))
 
 
-class Squad(_Metric):
-    """Exact match and F1 of answers, over all, answerable and unanswerable questions."""
+def _of_answers(one: Callable[[str, Sequence[str]], float], answerable: bool | None) -> "Metric":
+    """The mean score of predicted answers: over all questions, or over those that have an answer, or have none."""
 
-    def _info(self) -> evaluate.MetricInfo:
-        text = datasets.Value("string")
-        features = datasets.Features({"predictions": text, "references": datasets.Sequence(text)})
-        return evaluate.MetricInfo(description=type(self).__doc__ or "", citation="", features=features)
+    def metric(references: Sequence[Sequence[str]], predictions: Sequence[str]) -> float:
+        chosen = zip(references, predictions, strict=True)
+        return _mean([one(text, golds) for golds, text in chosen if answerable is None or bool(golds) == answerable])
 
-    def _compute(self, predictions: Sequence[str], references: Sequence[Sequence[str]]) -> dict[str, float]:
-        answerable = [bool(golds) for golds in references]
-        values: dict[str, float] = {}
-        for name, score in (("exact_match", answers.exact_match), ("f1", answers.f1)):
-            scores = [score(text, golds) for text, golds in zip(predictions, references, strict=True)]
-            values[name] = _mean(scores)
-            for group, wanted in (("answerable", True), ("unanswerable", False)):
-                chosen = [s for s, has_answer in zip(scores, answerable, strict=True) if has_answer == wanted]
-                values[f"{name}_{group}"] = _mean(chosen)
-        return values
+    return metric
 
 
-# By the kind of task and the name that a config gives them. Squad has six names.
-METRICS: dict[str, dict[str, type[_Metric]]] = {
+Metric = Callable[[Sequence[Any], Sequence[Any]], float]
+_GROUPS = {"": None, "_answerable": True, "_unanswerable": False}
+_ANSWERS: dict[str, Callable[[str, Sequence[str]], float]] = {"exact_match": answers.exact_match, "f1": answers.f1}
+# By the kind of task and the name that a config gives them.
+METRICS: dict[str, dict[str, Metric]] = {
     "classification": {
-        "accuracy": Accuracy,
-        "f1": F1,
-        "macro_f1": MacroF1,
-        "matthews_correlation": MatthewsCorrelation,
-        "mean_accuracy_f1": MeanAccuracyF1,
+        "accuracy": accuracy,
+        "f1": f1,
+        "macro_f1": macro_f1,
+        "matthews_correlation": matthews_correlation,
+        "mean_accuracy_f1": mean_accuracy_f1,
     },
     "regression": {
-        "pearson": Pearson,
-        "spearman": Spearman,
-        "mean_pearson_spearman": MeanPearsonSpearman,
-        "mse": MeanSquaredError,
+        "pearson": pearson,
+        "spearman": spearman,
+        "mean_pearson_spearman": mean_pearson_spearman,
+        "mse": mse,
     },
     "span": {
-        f"{name}{group}": Squad for name in ("exact_match", "f1") for group in ("", "_answerable", "_unanswerable")
+        f"{name}{group}": _of_answers(one, answerable)
+        for name, one in _ANSWERS.items()
+        for group, answerable in _GROUPS.items()
     },
 }
 
 
 def score(kind: str, names: Sequence[str], references: Sequence[Any], predictions: Sequence[Any]) -> dict[str, float]:
     """The named metrics of a task of that kind."""
-    values: dict[str, float] = {}
-    for metric in dict.fromkeys(METRICS[kind][name] for name in names):
-        values |= metric().compute(predictions=predictions, references=references)
-    return {name: values[name] for name in names}
+    return {name: METRICS[kind][name](references, predictions) for name in names}
 
 
 def why_undefined(scores: Mapping[str, float], references: Sequence[Any], predictions: Sequence[Any]) -> dict[str, str]:
@@ -175,11 +128,6 @@ def _why(name: str, references: Sequence[Any], predictions: Sequence[Any]) -> st
     if not _varies(predictions):
         return f"all {len(predictions)} predictions are {predictions[0]}"
     return "it has no value for these predictions"
-
-
-def _value(metric: type[_Metric], predictions: Sequence[Any], references: Sequence[Any]) -> float:
-    (value,) = metric()._compute(predictions, references).values()
-    return float(value)
 
 
 def _mean(values: Sequence[float]) -> float:
