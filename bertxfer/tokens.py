@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from bertxfer.errors import ConfigError
 from bertxfer.files import alone, digest, write_whole
 
 FORMAT = 1
+PART = 1000
 Texts = Sequence[tuple[str, ...]]
 Columns = dict[str, list[Any]]
 _INPUTS = ("input_ids", "token_type_ids", "attention_mask")
@@ -48,7 +49,17 @@ class Tokenizing:
 
     def __call__(self, texts: Texts) -> Columns:
         """The model's inputs, a row a text; with a stride a row a window, with the text that it is of in `row`."""
-        return self._windows(texts) if self.stride is not None else self._cut(texts)
+        columns: Columns = {}
+        for part in self.parts(texts):
+            for name, values in part.items():
+                columns.setdefault(name, []).extend(values)
+        return columns
+
+    def parts(self, texts: Texts) -> Iterator[Columns]:
+        """The same for some texts at a time: what a tokenizer says of a whole data set takes gigabytes."""
+        for first in range(0, len(texts), PART):
+            part = texts[first : first + PART]
+            yield self._windows(part, first) if self.stride is not None else self._cut(part)
 
     def key(self, texts: Texts) -> str:
         content = hashlib.sha256()
@@ -63,31 +74,24 @@ class Tokenizing:
         made = self.tokenizer([row[0] for row in texts], second, truncation=True, max_length=self.max_length)
         return {name: made[name] for name in self.inputs if name in made}
 
-    def _windows(self, texts: Texts) -> Columns:
+    def _windows(self, texts: Texts, first: int) -> Columns:
         """`starts` and `ends` are the characters of the passage that a token stands for; -1 outside the passage."""
-        columns: Columns = {}
-        for first in range(0, len(texts), 1000):  # the offsets of all windows at once would take gigabytes
-            part = texts[first : first + 1000]
-            made = self.tokenizer(
-                [self._shortened(question) for question, _ in part],
-                [passage for _, passage in part],
-                truncation="only_second",
-                max_length=self.max_length,
-                stride=self.stride,
-                return_overflowing_tokens=True,
-                return_offsets_mapping=True,
-            )
-            for name in self.inputs:
-                if name in made:
-                    columns.setdefault(name, []).extend(made[name])
-            for window, offsets in enumerate(made["offset_mapping"]):
-                inside = [kind == 1 for kind in made.sequence_ids(window)]
-                for name, side in (("starts", 0), ("ends", 1)):
-                    places = [
-                        pair[side] if of_passage else -1 for pair, of_passage in zip(offsets, inside, strict=True)
-                    ]
-                    columns.setdefault(name, []).append(places)
-            columns.setdefault("row", []).extend([first + row] for row in made["overflow_to_sample_mapping"])
+        made = self.tokenizer(
+            [self._shortened(question) for question, _ in texts],
+            [passage for _, passage in texts],
+            truncation="only_second",
+            max_length=self.max_length,
+            stride=self.stride,
+            return_overflowing_tokens=True,
+            return_offsets_mapping=True,
+        )
+        columns: Columns = {name: made[name] for name in self.inputs if name in made}
+        for window, offsets in enumerate(made["offset_mapping"]):
+            inside = [kind == 1 for kind in made.sequence_ids(window)]
+            for name, side in (("starts", 0), ("ends", 1)):
+                places = [pair[side] if of_passage else -1 for pair, of_passage in zip(offsets, inside, strict=True)]
+                columns.setdefault(name, []).append(places)
+        columns["row"] = [[first + row] for row in made["overflow_to_sample_mapping"]]
         return columns
 
     def _shortened(self, question: str) -> str:
@@ -105,18 +109,21 @@ def tokenized(texts: Callable[[], Texts], how: Tokenizing, folder: Path) -> "pa.
         with alone(folder / "lock"):
             table = _read(folder)
             if table is None:
-                _write(folder, how(texts()))
+                _write(folder, how.parts(texts()))
                 table = _read(folder)
     assert table is not None
     return table
 
 
-def _write(folder: Path, columns: Columns) -> None:
-    table = pa.table({name: pa.array(rows, type=_LISTS) for name, rows in columns.items()})
+def _write(folder: Path, parts: Iterator[Columns]) -> None:
+    tables = ({name: pa.array(rows, type=_LISTS) for name, rows in part.items()} for part in parts)
 
     def write(path: Path) -> None:
-        with pa.ipc.new_file(path, table.schema) as writer:
-            writer.write_table(table)
+        first = pa.table(next(tables))
+        with pa.ipc.new_file(path, first.schema) as writer:
+            writer.write_table(first)
+            for columns in tables:
+                writer.write_table(pa.table(columns))
 
     named = write_whole(folder / "tokens.arrow", write, lambda path: f"{digest(path)}.arrow")
     for path in folder.glob("[!.]*.arrow"):

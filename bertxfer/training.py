@@ -137,6 +137,7 @@ def fit(
             _step(state, part, rows, training, total)
             if record.step % per_epoch:  # an epoch's last step is saved together with its evaluation
                 after_step()
+        state.optimizer.zero_grad(set_to_none=True)  # the evaluation can have their memory
         state.read_losses()  # before the evaluation: of a loss that is no number the first step is told
         _end_epoch(state, training, evaluate(), per_epoch)
         after_step()

@@ -22,13 +22,13 @@ def how(tiny_model: Path) -> Tokenizing:
 
 def counting(how: Tokenizing, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     calls: list[int] = []
-    made = Tokenizing.__call__
+    made = Tokenizing.parts
 
     def call(self: Tokenizing, texts: tokens.Texts) -> Any:
         calls.append(len(texts))
         return made(self, texts)
 
-    monkeypatch.setattr(Tokenizing, "__call__", call)
+    monkeypatch.setattr(Tokenizing, "parts", call)
     return calls
 
 
@@ -38,6 +38,20 @@ def test_made_once_and_the_same_when_read(how: Tokenizing, tmp_path: Path, monke
     tokens._mapped.cache_clear()  # as another process
     assert tokenized(lambda: TEXTS, how, tmp_path / how.key(TEXTS)).to_pydict() == first == how(TEXTS)
     assert len(calls) == 2  # once for the cache, once by this test
+
+
+@pytest.mark.parametrize("stride", [None, 2])
+def test_cut_into_parts_they_are_the_same(
+    how: Tokenizing, stride: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = [("it runs", f"the cat {'and a dog ' * length}.") for length in (1, 3, 2, 5, 1)]
+    how = Tokenizing(how.tokenizer, "bert", 12, stride, 4 if stride else None)
+    whole = how(texts)
+    monkeypatch.setattr(tokens, "PART", 2)
+    assert tokenized(lambda: texts, how, tmp_path / "tokens").to_pydict() == whole == how(texts)
+    if stride:
+        rows = [row for (row,) in whole["row"]]
+        assert rows == sorted(rows) and set(rows) == {0, 1, 2, 3, 4} and len(rows) > 5
 
 
 def test_kept_by_texts_tokenizer_and_length(how: Tokenizing, tiny_model: Path) -> None:
@@ -88,10 +102,10 @@ from pathlib import Path
 from bertxfer import tokens
 class How:
     def key(self, texts): return "key"
-    def __call__(self, texts):
+    def parts(self, texts):
         with open(sys.argv[1] + "/calls", "a") as file: file.write("x")
         time.sleep(0.5)
-        return {"input_ids": [[1, 2], [3]]}
+        yield {"input_ids": [[1, 2], [3]]}
 print(tokens.tokenized(list, How(), Path(sys.argv[1]) / "tokens" / "key").to_pydict())
 """
 
