@@ -10,7 +10,7 @@ import pyarrow as pa
 import torch
 from torch import Tensor
 
-from bertxfer import packing, seeds, tokens
+from bertxfer import arrow, packing, seeds, tokens
 from bertxfer.errors import ConfigError
 from bertxfer.identity import Science
 from bertxfer.packing import Packed
@@ -161,5 +161,5 @@ def answer_tokens(answers: Answers, starts: list[int], ends: list[int]) -> tuple
 
 
 def _lists(table: "pa.Table", places: list[int]) -> dict[str, list[list[int]]]:
-    chosen = table.take(pa.array(places))
+    chosen = table.take(arrow.column(places))
     return {name: chosen[name].to_pylist() for name in chosen.column_names}

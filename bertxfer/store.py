@@ -218,12 +218,12 @@ def number(value: float) -> float | None:
 
 
 def _write_table(columns: dict[str, Any], path: Path) -> None:
-    import numpy
     import pyarrow as pa
     from pyarrow import parquet
 
-    arrays = {name: numpy.asarray(column) if hasattr(column, "numpy") else column for name, column in columns.items()}
-    parquet.write_table(pa.table(arrays), path)
+    from bertxfer import arrow
+
+    parquet.write_table(pa.table({name: arrow.column(values) for name, values in columns.items()}), path)
 
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

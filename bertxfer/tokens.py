@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.ipc
 import tokenizers
 
+from bertxfer import arrow
 from bertxfer.errors import ConfigError
 from bertxfer.files import alone, digest, write_whole
 
@@ -19,7 +20,6 @@ PART = 1000
 Texts = Sequence[tuple[str, ...]]
 Columns = dict[str, list[Any]]
 _INPUTS = ("input_ids", "token_type_ids", "attention_mask")
-_LISTS = pa.large_list(pa.int32())
 
 
 class Tokenizing:
@@ -116,14 +116,14 @@ def tokenized(texts: Callable[[], Texts], how: Tokenizing, folder: Path) -> "pa.
 
 
 def _write(folder: Path, parts: Iterator[Columns]) -> None:
-    tables = ({name: pa.array(rows, type=_LISTS) for name, rows in part.items()} for part in parts)
+    tables = (pa.table({name: arrow.lists(rows) for name, rows in part.items()}) for part in parts)
 
     def write(path: Path) -> None:
-        first = pa.table(next(tables))
+        first = next(tables)
         with pa.ipc.new_file(path, first.schema) as writer:
             writer.write_table(first)
-            for columns in tables:
-                writer.write_table(pa.table(columns))
+            for table in tables:
+                writer.write_table(table)
 
     named = write_whole(folder / "tokens.arrow", write, lambda path: f"{digest(path)}.arrow")
     for path in folder.glob("[!.]*.arrow"):

@@ -1,8 +1,6 @@
 """Metrics: equal to scikit-learn's and scipy's, undefined where they are, and light."""
 
 import math
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -85,11 +83,3 @@ def test_a_config_may_name_exactly_what_can_be_computed() -> None:
     assert {kind: set(names) for kind, names in checks.METRICS.items()} == {
         kind: set(names) for kind, names in metrics.METRICS.items()
     }
-
-
-def test_a_worker_imports_no_table_or_statistics_package_before_it_needs_one() -> None:
-    """They take seconds and a hundred megabytes, in each of a sweep's workers."""
-    heavy = "sklearn scipy.stats pandas datasets".split()
-    code = f"import sys, bertxfer.worker, bertxfer.trial; print([n for n in {heavy} if n in sys.modules])"
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert said.stdout == "[]\n"

@@ -219,3 +219,18 @@ def test_a_checkpoint_that_cannot_be_saved_costs_no_trial(
         drain([one], Queue(store, "test"), replace(RUNTIME, checkpoint_seconds=0), Stop())
     assert "no checkpoint was saved" in capfd.readouterr().err
     assert result(blocked, one)["weights_digest"] == result(good, one)["weights_digest"]
+
+
+def test_a_worker_imports_no_package_for_tables_or_statistics(bertxfer: Run, tiny_model: Path, tmp_path: Path) -> None:
+    """They take seconds and 200 MB in each of a sweep's workers, and accuracy and files need none of them."""
+    folder = tmp_path / "glue" / "SST-2"
+    folder.mkdir(parents=True)
+    for name in ("train", "dev"):
+        rows = [f"the cat and the dog , {number}\t{number % 2}" for number in range(30)]
+        (folder / f"{name}.tsv").write_text("\n".join(["sentence\tlabel", *rows]))
+    words = tiny_words(tiny_model, "task=sst2", f"data.root={tmp_path}")
+    ended = bertxfer(*words, env={"PYTHONPROFILEIMPORTTIME": "1"})
+    assert ended.returncode == 0, ended.stderr
+    imported = {line.rpartition("|")[2].strip() for line in ended.stderr.splitlines()}
+    assert {"torch", "transformers"} <= imported
+    assert not imported & {"sklearn", "scipy.stats", "pandas", "datasets"}
