@@ -28,7 +28,8 @@ def main() -> None:
 HEAD = """# Benchmark
 
 Written by `make bench` on a machine with {cores} cores and no GPU. [speed.md](speed.md) says what is behind the numbers.
-A ratio compares ways that took turns in one run on one machine; times say little elsewhere.
+A ratio compares ways that took turns in one run on one machine; times say little elsewhere. Scores of the mini model
+say nothing about English.
 """  # noqa: E501
 GROWTH = (
     ("growth", "rows", "Cost of a trial by training rows (mini model)"),
@@ -43,13 +44,14 @@ def _speed(found: dict[str, Any]) -> str:
     check = found["check"]
     lines = [
         f"\n## `{' '.join(found['words'])}`\n",
-        "| way | trials an hour | seconds a trial | here is | peak MB | mean score |",
+        "| way | trials an hour | seconds a trial | here | peak MB | mean score |",
         "|---|---|---|---|---|---|",
     ]
     for way, name in NAMES.items():
         own = found[way]
-        spread = f"{min(own['seconds']):.1f} to {max(own['seconds']):.1f} ({len(own['seconds'])} measured)"
-        ratio = "" if way == "d" else f"{own['ratio']:.1f} times faster"
+        counted = f"{len(own['seconds'])} {'sweeps' if way == 'd' else 'trials'}"
+        spread = f"{min(own['seconds']):.1f} to {max(own['seconds']):.1f} ({counted})"
+        ratio = "" if way == "d" else f"{own['ratio']:.1f} times as many"
         numbers = f"{own['trials_per_hour']:.0f} | {spread} | {ratio} | {own['peak_memory_mb']:.0f}"
         lines.append(f"| {name} | {numbers} | {own['mean_score']:.3f} |")
     lines.append(
