@@ -27,10 +27,11 @@ def main() -> None:
 
 HEAD = """# Benchmark
 
-Written by `make bench` on a machine with {cores} cores and no GPU. [speed.md](speed.md) says what is behind the numbers.
+Gathered by `bench/page.py` from the parts of `make bench`, on a machine with {cores} cores and no GPU.
+[speed.md](speed.md) says what is behind the numbers.
 A ratio compares ways that took turns in one run on one machine; times say little elsewhere. Scores of the mini model
 say nothing about English.
-"""  # noqa: E501
+"""
 GROWTH = (
     ("growth", "rows", "Cost of a trial by training rows (mini model)"),
     ("growth", "layers", "Cost of a trial by layers (untrained models of the mini model's width)"),

@@ -1,4 +1,4 @@
-"""Metrics: equal to scikit-learn's and scipy's, undefined where they are, and light."""
+"""Metrics: equal to scikit-learn's and scipy's, and undefined where they are."""
 
 import math
 
