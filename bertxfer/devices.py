@@ -47,6 +47,12 @@ def keep_memory() -> None:
         library.mallopt(-1, 2**31 - 1)  # M_TRIM_THRESHOLD
 
 
+def give_back() -> None:
+    """Hands back all that is free, once a trial: batches of many sizes leave gaps, which would add up over trials."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)
+
+
 def autocast(device: torch.device, precision: str) -> torch.autocast:
     """Where bf16 is asked for, matrix products are done in it; the weights stay float32."""
     return torch.autocast(device.type, dtype=torch.bfloat16, enabled=precision == "bf16")

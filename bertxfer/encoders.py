@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from transformers import AutoModel, AutoTokenizer
 from transformers.utils import logging as transformers_logging
 
@@ -40,6 +40,12 @@ def load(where: str, model: ModelScience) -> nn.Module:
             if isinstance(module, nn.Dropout):
                 module.p = model.dropout
     return encoder
+
+
+def words(where: str, model: ModelScience) -> Tensor:
+    """The pretrained word embeddings that all trials' copies are made from: to read, not to write."""
+    embeddings: nn.Embedding = _pretrained(where, model.version)[0].get_input_embeddings()
+    return embeddings.weight.detach()
 
 
 @lru_cache(maxsize=2)

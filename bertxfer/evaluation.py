@@ -14,7 +14,7 @@ from bertxfer.identity import TaskScience
 # Fixed, because the rows that share a batch decide the padding and so the last bits of a logit. Tokens are
 # counted with padding: 21 windows of 384 are as many as 64 sentences of 128. A CPU is no faster with more than its
 # 1,024, and takes more memory.
-BATCH, BATCH_TOKENS, CPU_TOKENS = 64, 64 * 128, 8 * 128
+BATCH_TOKENS, CPU_TOKENS = 64 * 128, 8 * 128
 
 
 def outputs_of(model: nn.Module, dev: Dataset, device: torch.device, precision: str) -> list[Tensor]:
@@ -49,9 +49,9 @@ def judged(outputs: list[Tensor], dev: Dataset, task: TaskScience) -> Evaluation
 
 def _refuse_what_is_no_number(outputs: list[Tensor], dev: Dataset) -> None:
     """The largest of NaNs is a class like any other, and its accuracy would look like a score."""
-    bad = [place for place, output in enumerate(outputs) if not bool(output.isfinite().all())]
-    if bad:
-        told = f"{len(bad)} of {len(dev)} dev inputs"
+    if not bool(torch.cat([output.flatten() for output in outputs]).isfinite().all()):
+        bad = sum(not bool(output.isfinite().all()) for output in outputs)
+        told = f"{bad} of {len(dev)} dev inputs"
         raise TrialError(f"what the model says of {told} is not a finite number; a lower optimizer.lr may help")
 
 
@@ -97,6 +97,6 @@ def _batches(lengths: list[int], most: int) -> Iterator[list[int]]:
     order = sorted(range(len(lengths)), key=lambda place: (-lengths[place], place))
     start = 0
     while start < len(order):
-        size = max(1, min(BATCH, most // lengths[order[start]]))
+        size = max(1, most // lengths[order[start]])
         yield order[start : start + size]
         start += size

@@ -36,6 +36,7 @@ class State:
 
     def __init__(self, model: nn.Module, optimizer: torch.optim.Optimizer, device: torch.device) -> None:
         self.model, self.optimizer, self.device = model, optimizer, device
+        self.parameters = list(model.parameters())  # gathering them takes as long as twenty small products
         self.record = Record()
         self.pending: list[tuple[int, float, Tensor]] = []  # losses still on the device: reading one waits for it
 
@@ -56,6 +57,11 @@ class State:
         torch.set_rng_state(saved["cpu_generator"])
         if self.device.type == "cuda" and saved["device_generator"] is not None:  # else it began on a CPU
             torch.cuda.set_rng_state(saved["device_generator"], self.device)
+
+    def forget_moments(self) -> None:
+        """After the last step. What follows, and the next trial, can have their memory."""
+        self.optimizer.state.clear()
+        devices.give_back()
 
     def read_losses(self) -> None:
         for step, lr, tensor in self.pending:
@@ -166,7 +172,7 @@ def _step(state: State, part: Part, rows: list[int], training: Training, total: 
         loss.backward()
         whole += loss.detach()
     if training.clip is not None:
-        nn.utils.clip_grad_norm_(state.model.parameters(), training.clip)
+        nn.utils.clip_grad_norm_(state.parameters, training.clip)
     state.optimizer.step()
     state.record.step += 1
     state.pending.append((state.record.step, state.optimizer.param_groups[0]["lr"], whole))

@@ -17,18 +17,17 @@ class Vocabulary:
 
     used: list[int]
 
-    def trim(self, encoder: nn.Module) -> Tensor:
-        """Leaves the encoder only the rows that are used. Returns them all, for `restore`."""
+    def trim(self, encoder: nn.Module, pretrained: Tensor) -> Tensor:
+        """Leaves the encoder only the rows that are used. Returns them all, for `restore`: the pretrained ones if they
+        are still the same, so that the encoder's own (BERT-base: 90 MB) need not be kept."""
         whole = words_of(encoder).weight.detach()
         _set_words(encoder, whole[torch.tensor(self.used)])
-        return whole
+        return pretrained if torch.equal(whole, pretrained) else whole
 
     def restore(self, encoder: nn.Module, whole: Tensor, decay: float) -> None:
-        """Gives the encoder all its rows again; those that were not used are worth `decay` of what they were.
-
-        `whole` is written to: a copy of BERT-base's would take 90 MB."""
+        """Gives the encoder all its rows again; those that were not used are worth `decay` of what they were."""
         trained = words_of(encoder).weight.detach()
-        rows = whole.to(trained.device).mul_(decay)
+        rows = whole.to(trained.device) * decay
         rows[torch.tensor(self.used, device=trained.device)] = trained
         _set_words(encoder, rows)
 

@@ -140,6 +140,26 @@ def test_unused_words_come_back_and_used_ones_are_trained(tmp_path: Path, low_mo
     torch.testing.assert_close(ratio[unused].double(), shrunk.expand(int(unused.sum())), rtol=1e-6, atol=0)
 
 
+def test_no_trial_writes_to_the_words_that_all_trials_begin_with(tmp_path: Path, low_model: Path) -> None:
+    from safetensors.torch import load_file
+
+    one, _ = run(Store(tmp_path), low_model, "task=mini_cola", "optimizer=adamw", "optimizer.weight_decay=0.01")
+    stored = load_file(low_model / "model.safetensors")["embeddings.word_embeddings.weight"]
+    assert torch.equal(encoders.words(one.model_at, one.science.model), stored)
+
+
+def test_words_that_were_redrawn_do_not_come_back_as_pretrained(tmp_path: Path, low_model: Path) -> None:
+    """Neither a row that was trained nor one that no text uses."""
+    from safetensors.torch import load_file
+
+    store, name = Store(tmp_path), "embeddings.word_embeddings.weight"
+    one, _ = run(store, low_model, "task=mini_cola", "keep=model", "scheme=scratch")
+    after = next(t for key, t in load_file(store.folder(one.id) / "model" / "model.safetensors").items() if name in key)
+    pretrained = load_file(low_model / "model.safetensors")[name]
+    same = (after == pretrained).all(1)
+    assert not same[1:].any()  # the row of padding is zero in both
+
+
 def test_adam_with_decay_in_the_gradient_trims_nothing(low_model: Path) -> None:
     one = trial(f"model.name={low_model}", "optimizer=adam", "optimizer.weight_decay=0.01")
     encoder = encoders.load(one.model_at, one.science.model)
