@@ -21,7 +21,8 @@ from torch import nn
 
 from bertxfer import devices, encoders, heads
 from bertxfer.data import epoch_order
-from bertxfer.identity import Science, Trial
+from bertxfer.identity import Trial
+from bertxfer.science import Science
 from bertxfer.store import Store
 from bertxfer.trial import load_data
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bertxfer.identity import SpanScience
+from bertxfer.science import SpanScience
 
 Scores = NDArray[np.float32]  # one row a token: how well an answer starts and ends there
 

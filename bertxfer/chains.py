@@ -10,8 +10,9 @@ from omegaconf.errors import OmegaConfBaseException
 from bertxfer import schemes
 from bertxfer.config import Config, Data, Optimizer, Probe, Task, Training
 from bertxfer.errors import ConfigError
-from bertxfer.identity import Chain, Science, Trial, identify, streams_of
+from bertxfer.identity import Trial
 from bertxfer.schemes import Treatment
+from bertxfer.science import Chain, Science, identify, streams_of
 
 T = TypeVar("T")
 

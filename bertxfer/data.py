@@ -12,8 +12,8 @@ from torch import Tensor
 
 from bertxfer import arrow, packing, seeds, tokens
 from bertxfer.errors import ConfigError
-from bertxfer.identity import Science
 from bertxfer.packing import Packed
+from bertxfer.science import Science
 from bertxfer.tasks import Answers, Rows, Source
 from bertxfer.tokens import Tokenizing
 

@@ -14,8 +14,8 @@ from transformers.utils import logging as transformers_logging
 
 from bertxfer import hub
 from bertxfer.errors import ConfigError
-from bertxfer.identity import ModelScience
 from bertxfer.pretrained import folder_version
+from bertxfer.science import ModelScience
 
 # Otherwise a model without safetensors makes transformers ask the hub, in the background, for a converted one.
 os.environ.setdefault("DISABLE_SAFETENSORS_CONVERSION", "1")

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from bertxfer import answers, devices, metrics
 from bertxfer.data import Dataset
 from bertxfer.errors import TrialError
-from bertxfer.identity import TaskScience
+from bertxfer.science import TaskScience
 
 # Fixed, because the rows that share a batch decide the padding and so the last bits of a logit. Tokens are
 # counted with padding: 21 windows of 384 are as many as 64 sentences of 128. A CPU is no faster with more than its

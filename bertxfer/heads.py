@@ -6,8 +6,8 @@ import torch
 from torch import Tensor, nn
 
 from bertxfer import packing, seeds
-from bertxfer.identity import Science
 from bertxfer.packing import Packed
+from bertxfer.science import Science
 
 
 class Pooler(nn.Module):

@@ -18,8 +18,8 @@ from omegaconf.errors import OmegaConfBaseException
 from bertxfer import command, config, provenance
 from bertxfer.composer import Composer
 from bertxfer.errors import BertxferError, ConfigError
-from bertxfer.identity import SEMANTICS
 from bertxfer.inputs import Inputs
+from bertxfer.science import SEMANTICS
 from bertxfer.sweep import places_of
 
 FORMAT = 1

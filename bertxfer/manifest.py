@@ -14,7 +14,8 @@ from typing import Any
 from bertxfer.config import Artifacts, Runtime
 from bertxfer.errors import BertxferError
 from bertxfer.files import write_json
-from bertxfer.identity import Science, Trial, identify
+from bertxfer.identity import Trial
+from bertxfer.science import Science, identify
 from bertxfer.store import Store
 from bertxfer.sweep import Point, Sweep
 

@@ -16,10 +16,11 @@ from bertxfer.composer import Composer
 from bertxfer.config import Config
 from bertxfer.costs import Bill, Work
 from bertxfer.errors import ConfigError
-from bertxfer.identity import Science, Trial, trial_of
+from bertxfer.identity import Trial, trial_of
 from bertxfer.inputs import Inputs
 from bertxfer.launchers.base import Submitted
 from bertxfer.queue import Queue
+from bertxfer.science import Science
 from bertxfer.store import Store
 from bertxfer.summary import MINI_NOTE
 from bertxfer.sweep import config_with, notes_of, places_of, task_finder

@@ -16,7 +16,8 @@ from bertxfer import devices, environment, evaluation, features, heads, seeds, s
 from bertxfer.config import Runtime
 from bertxfer.data import Dataset, epoch_order
 from bertxfer.errors import Interrupted, TrialError
-from bertxfer.identity import Science, Trial
+from bertxfer.identity import Trial
+from bertxfer.science import Science
 from bertxfer.store import Result, Store
 from bertxfer.trial import Timings, facts, load_data, refuse_what_is_no_number, weights_digest
 

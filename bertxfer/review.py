@@ -197,9 +197,9 @@ class _Sources:
 
 
 def _semantics_line() -> str:
-    path = config.PACKAGE / "identity.py"
+    path = config.PACKAGE / "science.py"
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
         targets: list[Any] = node.targets if isinstance(node, ast.Assign) else []
         if any(isinstance(target, ast.Name) and target.id == "SEMANTICS" for target in targets):
-            return f"{config.PACKAGE.name}/identity.py:{node.lineno}"
-    return f"{config.PACKAGE.name}/identity.py"
+            return f"{config.PACKAGE.name}/science.py:{node.lineno}"
+    return f"{config.PACKAGE.name}/science.py"

@@ -9,7 +9,8 @@ from bertxfer import architectures, chains, encoders, treatment
 from bertxfer.artifacts import Artifacts
 from bertxfer.errors import ArtifactGone
 from bertxfer.heads import Model
-from bertxfer.identity import Science, Trial
+from bertxfer.identity import Trial
+from bertxfer.science import Science
 
 POOLER = "pooler."
 

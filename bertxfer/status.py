@@ -12,9 +12,9 @@ from rich.table import Table
 
 from bertxfer import chains, manifest
 from bertxfer.errors import BertxferError
-from bertxfer.identity import Science
 from bertxfer.manifest import Manifest, Outline
 from bertxfer.queue import Queue, Situation
+from bertxfer.science import Science
 from bertxfer.store import Store
 from bertxfer.summary import score_text
 

@@ -17,7 +17,8 @@ import yaml
 from bertxfer.artifacts import Artifacts
 from bertxfer.errors import BertxferError
 from bertxfer.files import write_json, write_text, write_whole
-from bertxfer.identity import Trial, identify
+from bertxfer.identity import Trial
+from bertxfer.science import identify
 
 Result = dict[str, Any]
 

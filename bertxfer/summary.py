@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bertxfer.costs import seconds_of
-from bertxfer.identity import Science
+from bertxfer.science import Science
 from bertxfer.store import Result
 
 MINI_NOTE = "mini model and generated language: they show the method and say nothing about English"

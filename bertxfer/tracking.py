@@ -15,7 +15,7 @@ from typing import Any
 
 from bertxfer import chains
 from bertxfer.files import alone
-from bertxfer.identity import Science
+from bertxfer.science import Science
 from bertxfer.store import Store
 from bertxfer.summary import MINI_NOTE
 

@@ -19,8 +19,9 @@ from bertxfer.config import Runtime
 from bertxfer.data import Dataset
 from bertxfer.errors import Interrupted, TrialError
 from bertxfer.evaluation import Evaluation
-from bertxfer.identity import SEMANTICS, Science, Trial
+from bertxfer.identity import Trial
 from bertxfer.progress import Progress
+from bertxfer.science import SEMANTICS, Science
 from bertxfer.starts import Start
 from bertxfer.store import Result, Store, number
 from bertxfer.tasks import source_of

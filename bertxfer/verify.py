@@ -14,8 +14,9 @@ from typing import Any
 from bertxfer import manifest, pretrained
 from bertxfer.config import Model, Runtime
 from bertxfer.errors import BertxferError
-from bertxfer.identity import SEMANTICS, Science, Trial
+from bertxfer.identity import Trial
 from bertxfer.queue import Queue
+from bertxfer.science import SEMANTICS, Science
 from bertxfer.store import Result, Store
 from bertxfer.worker import Stop, drain
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bertxfer import answers
-from bertxfer.identity import SpanScience
+from bertxfer.science import SpanScience
 
 SPAN = SpanScience(question_length=64, answer_length=3, n_best=5, null_threshold=0.0)
 

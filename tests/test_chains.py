@@ -11,7 +11,7 @@ from bertxfer import starts
 from bertxfer.chains import describe, prefix_of, prefixes
 from bertxfer.config import Training
 from bertxfer.errors import ConfigError
-from bertxfer.identity import Science
+from bertxfer.science import Science
 from bertxfer.store import Store
 from bertxfer.training import Part, epoch_steps
 from tests.conftest import Run, tiny_words

@@ -130,7 +130,7 @@ def test_finished_results_become_unused_or_stay(repository: FixtureRepository) -
 
 
 def test_another_semantics_of_the_code_invalidates_all(repository: FixtureRepository) -> None:
-    path = repository.root / "bertxfer" / "identity.py"
+    path = repository.root / "bertxfer" / "science.py"
     tree = ast.parse(path.read_text())
     (number,) = [
         node.lineno
@@ -145,7 +145,7 @@ def test_another_semantics_of_the_code_invalidates_all(repository: FixtureReposi
     assert sum(counts(found)[2] for found in told["experiments"]) == 15
     (difference,) = told["by_name"]["beta"]["changed"][0]["differences"]
     assert (difference["key"], difference["old"], difference["new"]) == ("semantics", before, before + 1)
-    assert difference["source"].startswith(f"bertxfer/identity.py:{number}:")
+    assert difference["source"].startswith(f"bertxfer/science.py:{number}:")
 
 
 def test_a_changed_default_of_the_schema_is_found_in_the_code(repository: FixtureRepository) -> None:

@@ -81,7 +81,8 @@ def test_tiny_grids_are_small_and_keep_sizes_apart() -> None:
 
 
 def test_the_first_dev_rows_are_another_trial_and_all_of_them_the_old_one() -> None:
-    from bertxfer.identity import Science, trial_of
+    from bertxfer.identity import trial_of
+    from bertxfer.science import Science
 
     whole, cut = trial_of(composed()), trial_of(composed("data.dev_n=8"))
     assert "dev_n" not in whole.science.as_dict()["data"]

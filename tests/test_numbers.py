@@ -11,10 +11,10 @@ import torch
 from bertxfer import evaluation, probing, summary
 from bertxfer.data import Dataset
 from bertxfer.errors import TrialError
-from bertxfer.identity import TaskScience
 from bertxfer.report import bootstrap, tables
 from bertxfer.report import frame as frames
 from bertxfer.report import statistics as stats
+from bertxfer.science import TaskScience
 from bertxfer.store import Store
 from bertxfer.trial import refuse_what_is_no_number
 from tests.conftest import Run, tiny_words

@@ -2,45 +2,23 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
-from transformers import (
-    BertConfig,
-    BertModel,
-    DistilBertConfig,
-    DistilBertModel,
-    ElectraConfig,
-    ElectraModel,
-    RobertaConfig,
-    RobertaModel,
-)
 
 from bertxfer import encoders, heads, packing, vocabulary
+from bertxfer.architectures import FAMILIES
 from bertxfer.identity import Trial
-from bertxfer.mini import language
 from bertxfer.store import Store
-from tests.conftest import saved
+from tests.families import WORDS, small
 from tests.running import drained, result, trial
 
-WORDS = len(language.vocabulary())
-SHAPE = {"hidden_size": 24, "num_attention_heads": 4, "intermediate_size": 48, "num_hidden_layers": 3}
-FAMILIES: dict[str, tuple[Any, Any]] = {
-    "bert": (BertModel, BertConfig(vocab_size=WORDS, **SHAPE)),
-    "roberta": (RobertaModel, RobertaConfig(vocab_size=WORDS, **SHAPE, pad_token_id=0, max_position_embeddings=130)),
-    "electra": (ElectraModel, ElectraConfig(vocab_size=WORDS, **SHAPE, embedding_size=16)),
-    "distilbert": (
-        DistilBertModel,
-        DistilBertConfig(vocab_size=WORDS, dim=24, n_heads=4, n_layers=3, hidden_dim=48),
-    ),
-}
 FIFTY_STEPS = ("data.n=80", "training.batch_size=8", "training.epochs=5", "data.dev_n=40", "optimizer.lr=1e-3")
 
 
 @pytest.fixture(scope="module", params=FAMILIES)
 def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return saved(*FAMILIES[request.param], tmp_path_factory.mktemp(request.param) / request.param)
+    return small(request.param, tmp_path_factory.mktemp("models"), layers=3, heads=4, width=24)
 
 
 def run(store: Store, model: Path, *words: str) -> tuple[Trial, list[float]]:

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from bertxfer import config, pretrained
+from bertxfer.architectures import FAMILIES
 from bertxfer.errors import ConfigError
 from bertxfer.identity import trial_of
-from tests.conftest import Run, composed, saved, tiny_words
+from tests.conftest import Run, composed, tiny_words
 
 MODELS = sorted(path.stem for path in (config.conf_dir() / "model").glob("*.yaml") if path.stem != "other")
 
@@ -58,40 +59,15 @@ def test_another_model_needs_a_name(bertxfer: Run) -> None:
     assert "model.name: has no value; give a hub name or a folder" in ended.stderr
 
 
-@pytest.fixture(scope="module")
-def families(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One small model of each family, as hub repositories would hold them."""
-    from transformers import (
-        DistilBertConfig,
-        DistilBertModel,
-        ElectraConfig,
-        ElectraModel,
-        RobertaConfig,
-        RobertaModel,
-    )
-
-    folder = tmp_path_factory.mktemp("families")
-    shape = {
-        "vocab_size": 700,
-        "hidden_size": 24,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 2,
-        "intermediate_size": 32,
-    }
-    saved(RobertaModel, RobertaConfig(**shape, max_position_embeddings=66, type_vocab_size=1), folder / "roberta")
-    saved(ElectraModel, ElectraConfig(**shape, embedding_size=12, max_position_embeddings=64), folder / "electra")
-    distil = DistilBertConfig(vocab_size=700, dim=24, n_layers=2, n_heads=2, hidden_dim=32, max_position_embeddings=64)
-    saved(DistilBertModel, distil, folder / "distilbert")
-    return folder
-
-
-@pytest.mark.parametrize("family", ["roberta", "electra", "distilbert"])
+@pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("pooling", ["cls", "mean"])
-def test_every_family_trains(families: Path, tmp_path: Path, family: str, pooling: str) -> None:
+def test_every_family_trains(tmp_path: Path, family: str, pooling: str) -> None:
     from bertxfer import trial
     from bertxfer.store import Store
+    from tests.families import small
 
-    words = ["task=mini_qnli", f"model.name={families / family}", f"model.pooling={pooling}", "training.epochs=1"]
+    model = small(family, tmp_path, layers=2, heads=2, width=24)
+    words = ["task=mini_qnli", f"model.name={model}", f"model.pooling={pooling}", "training.epochs=1"]
     made = composed(*words, "data.n=8", "scheme=incremental", "k=1", "runtime.device=cpu")
     result = trial.run(trial_of(made), Store(tmp_path), made.runtime)
     assert result["steps"] == 1 and 0 <= result["score"] <= 1

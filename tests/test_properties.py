@@ -22,10 +22,11 @@ from omegaconf import DictConfig
 from bertxfer import command, config, manifest, sweep
 from bertxfer.composer import Composer
 from bertxfer.errors import BertxferError, DataError
-from bertxfer.identity import TaskScience, Trial
+from bertxfer.identity import Trial
 from bertxfer.queue import Queue
 from bertxfer.report import frame as frames
 from bertxfer.report import results as exports
+from bertxfer.science import TaskScience
 from bertxfer.status import show
 from bertxfer.store import Store
 from bertxfer.summary import line, print_table

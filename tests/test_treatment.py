@@ -1,53 +1,24 @@
 """On loaded models of every family: exactly the named tensors change, and no other."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
-from transformers import (
-    BertConfig,
-    BertModel,
-    DistilBertConfig,
-    DistilBertModel,
-    ElectraConfig,
-    ElectraModel,
-    RobertaConfig,
-    RobertaModel,
-)
 
 from bertxfer import encoders, identity, pretrained, treatment
 from bertxfer.architectures import FAMILIES
+from bertxfer.errors import ConfigError
 from bertxfer.schemes import treatment_of
-from tests.conftest import composed, saved
+from tests.conftest import composed
+from tests.families import small
 
 LAYERS, HEADS, WIDTH = 4, 4, 16
-SHAPE = {
-    "vocab_size": 50,
-    "hidden_size": WIDTH,
-    "num_hidden_layers": LAYERS,
-    "num_attention_heads": HEADS,
-    "intermediate_size": 24,
-    "max_position_embeddings": 40,
-}
-MODELS: dict[str, Callable[[], tuple[type, object]]] = {
-    "bert": lambda: (BertModel, BertConfig(**SHAPE)),
-    "roberta": lambda: (RobertaModel, RobertaConfig(**SHAPE)),
-    "electra": lambda: (ElectraModel, ElectraConfig(**SHAPE, embedding_size=8)),
-    "distilbert": lambda: (
-        DistilBertModel,
-        DistilBertConfig(
-            vocab_size=50, dim=WIDTH, n_layers=LAYERS, n_heads=HEADS, hidden_dim=24, max_position_embeddings=40
-        ),
-    ),
-}
 Tensors = dict[str, torch.Tensor]
 
 
-@pytest.fixture(scope="module", params=MODELS)
+@pytest.fixture(scope="module", params=FAMILIES)
 def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    model_class, model_config = MODELS[request.param]()
-    return saved(model_class, model_config, tmp_path_factory.mktemp("models") / request.param)
+    return small(request.param, tmp_path_factory.mktemp("models"), LAYERS, HEADS, WIDTH)
 
 
 def treated(folder: Path, *words: str) -> tuple[Tensors, Tensors, set[str]]:
@@ -168,6 +139,6 @@ def test_what_is_drawn_for_a_layer_does_not_depend_on_the_others(folder: Path) -
 def test_albert_is_refused(tmp_path: Path) -> None:
     from transformers import AlbertConfig
 
-    AlbertConfig(**SHAPE).save_pretrained(tmp_path / "albert")
-    with pytest.raises(identity.ConfigError, match="ALBERT shares"):
+    AlbertConfig().save_pretrained(tmp_path / "albert")
+    with pytest.raises(ConfigError, match="ALBERT shares"):
         pretrained.find(composed(f"model.name={tmp_path / 'albert'}").model)

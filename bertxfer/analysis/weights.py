@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from bertxfer import architectures
 from bertxfer.heads import Model
-from bertxfer.identity import ModelScience
+from bertxfer.science import ModelScience
 
 
 def distances(reference: nn.Module, model: Model, science: ModelScience) -> Iterator[dict[str, Any]]:

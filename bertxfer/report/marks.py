@@ -14,10 +14,10 @@ import pandas as pd
 from scipy.stats import gaussian_kde
 
 from bertxfer.errors import ConfigError
-from bertxfer.identity import Science
 from bertxfer.report import frame, words
 from bertxfer.report.figures import Figure
 from bertxfer.report.statistics import summarize
+from bertxfer.science import Science
 
 KEYS = ["facet", "series", "x"]
 LISTED = 10  # trials that a tooltip lists before it says how many more there are

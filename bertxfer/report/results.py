@@ -6,8 +6,9 @@ import pandas as pd
 
 from bertxfer.errors import BertxferError
 from bertxfer.files import write_whole
-from bertxfer.identity import Science, Trial
+from bertxfer.identity import Trial
 from bertxfer.report.frame import frame
+from bertxfer.science import Science
 from bertxfer.store import Store
 from bertxfer.sweep import Point
 

@@ -2,7 +2,7 @@
 
 from functools import lru_cache
 
-from bertxfer.identity import TaskScience
+from bertxfer.science import TaskScience
 from bertxfer.tasks.rows import Answers, Rows, Source
 
 __all__ = ["Answers", "Rows", "Source", "source_of"]

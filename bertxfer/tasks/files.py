@@ -8,7 +8,7 @@ from typing import Any
 
 from bertxfer.errors import DataError
 from bertxfer.files import version
-from bertxfer.identity import TaskScience
+from bertxfer.science import TaskScience
 from bertxfer.tasks import squad
 from bertxfer.tasks.rows import Record, Rows, StoredSource, read_rows
 

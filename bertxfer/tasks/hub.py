@@ -6,7 +6,7 @@ from typing import Any
 
 from bertxfer import hub
 from bertxfer.errors import DataError
-from bertxfer.identity import TaskScience
+from bertxfer.science import TaskScience
 from bertxfer.tasks import squad
 from bertxfer.tasks.rows import Record, Rows, StoredSource, read_rows
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from bertxfer.errors import DataError
-from bertxfer.identity import TaskScience
+from bertxfer.science import TaskScience
 from bertxfer.tasks.rows import Answers, Record, Rows
 
 Question = tuple[str, str, str, str, list[tuple[str, int]]]  # place, id, question, passage, answers with their starts
