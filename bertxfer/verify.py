@@ -13,12 +13,12 @@ from typing import Any
 
 from bertxfer import manifest, pretrained
 from bertxfer.config import Model, Runtime
+from bertxfer.draining import Stop, drain
 from bertxfer.errors import BertxferError
 from bertxfer.identity import Trial
 from bertxfer.queue import Queue
 from bertxfer.science import SEMANTICS, Science
 from bertxfer.store import Result, Store
-from bertxfer.worker import Stop, drain
 
 BITS, CLOSE, APART, UNKNOWN = "bit for bit", "to tolerance", "does not agree", "could not be run again"
 _SAME = ("score", "metrics", "n_train", "n_dev", "steps", "epochs", "data_digest", "weights_digest")

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from bertxfer import manifest, worker
+from bertxfer import draining, manifest
 from bertxfer.config import Artifacts, Runtime
 from bertxfer.identity import trial_of
 from bertxfer.manifest import Manifest
@@ -58,7 +58,7 @@ def main() -> None:
     ran: list[str] = []
 
     def do_nothing(
-        taken: worker.Taken, store: Store, runtime: Runtime, stop: worker.Stop, say: Callable[[str], None]
+        taken: draining.Taken, store: Store, runtime: Runtime, stop: draining.Stop, say: Callable[[str], None]
     ) -> int:
         for trial, claim in taken:
             (store.folder(trial.id) / "result.json").write_text(json.dumps({"id": trial.id}))
@@ -66,9 +66,9 @@ def main() -> None:
             ran.append(trial.id)
         return len(taken)
 
-    worker.run_claimed = do_nothing
+    draining.run_claimed = do_nothing
     sys.modules["bertxfer.trial"] = types.ModuleType("bertxfer.trial")  # it would bring torch along
-    worker.drain(sweep.trials, Queue(sweep.store, "load"), sweep.runtime, worker.Stop())
+    draining.drain(sweep.trials, Queue(sweep.store, "load"), sweep.runtime, draining.Stop())
     assert "torch" not in sys.modules
     seconds = {"starting": starting, "reading": reading - starting, "draining": _cpu() - reading}
     print(json.dumps({"trials": ran, **seconds}))

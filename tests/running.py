@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from bertxfer.config import Runtime
+from bertxfer.draining import Stop, drain
 from bertxfer.identity import Trial, trial_of
 from bertxfer.queue import Queue
 from bertxfer.store import Result, Store
-from bertxfer.worker import Stop, drain
 from tests.conftest import composed
 
 RUNTIME = Runtime(device="cpu", threads=1)

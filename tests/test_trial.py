@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
+from bertxfer.draining import Stop, drain
 from bertxfer.queue import Queue
 from bertxfer.store import Result, Store
-from bertxfer.worker import Stop, drain
 from tests.conftest import Run, environment, only_line, tiny_words
 from tests.running import RUNTIME, result, trial
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from bertxfer import chains, leftovers, manifest, summary
 from bertxfer.config import Config
+from bertxfer.draining import Stop, drain
 from bertxfer.errors import ConfigError, TrialError, TrialsFailed
 from bertxfer.identity import Trial, trial_of
 from bertxfer.launchers.base import Inline, Launcher
@@ -19,7 +20,6 @@ from bertxfer.manifest import Manifest
 from bertxfer.queue import Queue
 from bertxfer.store import Result, Store
 from bertxfer.sweep import Point, Sweep
-from bertxfer.worker import Stop, drain
 
 LAUNCHERS: dict[str, type[Launcher]] = {"inline": Inline, "local": Local, "slurm": Slurm}
 STOPPED = "stopped, with a checkpoint saved; the same command goes on from there"

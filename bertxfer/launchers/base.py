@@ -15,12 +15,13 @@ from filelock import FileLock
 from rich.console import Console
 from rich.live import Live
 
+from bertxfer.draining import Stop, drain
 from bertxfer.errors import TrialError
 from bertxfer.files import write_json
 from bertxfer.manifest import Manifest
 from bertxfer.queue import Queue, Rules
 from bertxfer.status import Watch, counts_line
-from bertxfer.worker import Post, Stop, drain
+from bertxfer.worker import Post
 
 Job = dict[str, Any]  # its "id", and what else tells whether it lives
 
