@@ -1,21 +1,21 @@
 """The tables that a preset's `figure` block asks for: numbers, and the cells of text that are printed of them."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pandas as pd
 
 from bertxfer.errors import ConfigError
-from bertxfer.report import bootstrap, statistics
+from bertxfer.report import bootstrap, places, statistics
 from bertxfer.report import cells as printed
 from bertxfer.report import frame as frames
 from bertxfer.report.frame import is_gap, select
+from bertxfer.report.places import Figure
 from bertxfer.store import Store
 from bertxfer.summary import MINI_NOTE
 
-Figure = Mapping[str, Any]
 WORDS = "in words"
 
 
@@ -65,10 +65,10 @@ def medians(results: pd.DataFrame, figure: Figure, store: Store) -> Table:
 
 
 def _scores(results: pd.DataFrame, figure: Figure, name: str, cell: Callable[[Any], str]) -> Table:
-    interval, x = figure.get("interval") or "t95", _x(results, figure)
+    interval, x = figure.get("interval") or "t95", places.x_of(results, figure)
     table, levels = frames.measured(results, figure), figure.get("levels") or {}
     main = table[table[x].notna()] if levels and x is not None else table  # levels have columns of their own
-    rows_by = _apart(main, _rows_by(results, figure), x)
+    rows_by = places.apart(main, places.rows_by(results, figure), x)
     data = statistics.summarize(main, [*rows_by, *([x] if x is not None else [])], "y", interval)
     cells = _wide(data.assign(column=data[x].map(printed.text) if x is not None else "score"), rows_by, figure, cell)
     parts, everywhere = [data], frames.measured(results, {**figure, "where": None})
@@ -84,9 +84,9 @@ def _scores(results: pd.DataFrame, figure: Figure, name: str, cell: Callable[[An
 
 def differences(results: pd.DataFrame, figure: Figure, store: Store) -> Table:
     """Each place minus the baseline, seed by seed, with three tests and two corrections."""
-    table = _with_baseline(results, figure)
-    by = _by(table, figure)
-    data = statistics.differences(table, by, _baseline(figure), _within(table, figure), "y")
+    table = places.with_baseline(results, figure)
+    by = places.by(table, figure)
+    data = statistics.differences(table, by, places.baseline(figure), places.within(table, figure), "y")
     cells = pd.DataFrame({column: data[column].map(printed.text) for column in by})
     cells["difference x100"] = [printed.signed(100 * value) for value in data["mean"]]
     cells["95% interval"] = [printed.span(100 * a, 100 * b) for a, b in zip(data["low"], data["high"], strict=True)]
@@ -138,8 +138,8 @@ def matrix(results: pd.DataFrame, figure: Figure, store: Store) -> Table:
     without = {(row["task"], row["first"]): printed.undefined(row) for row in data.to_dict("records")}
     cells = pd.DataFrame({"final task": finals})
     for first in firsts:
-        places = [(task, first) for task in finals]
-        cells[first] = [printed.fixed(means.get(place, math.nan), 3) + without.get(place, "") for place in places]
+        column = [(task, first) for task in finals]
+        cells[first] = [printed.fixed(means.get(cell, math.nan), 3) + without.get(cell, "") for cell in column]
     cells["metric"] = [select(data, {"task": task})["measure"].iloc[0] for task in finals]
     bold, shaded = set(), set()
     for i, task in enumerate(finals):
@@ -173,7 +173,7 @@ def heads(results: pd.DataFrame, figure: Figure, store: Store) -> Table:
 def head_differences(results: pd.DataFrame, figure: Figure) -> pd.DataFrame:
     """The mean paired difference for every task, layer and head: task, layer, head, n, difference."""
     redrawn = select(results, {}) if "head" in results else results.assign(head=None, layer=None)
-    found = statistics.differences(redrawn, ["task", "layer", "head"], _baseline(figure), ["task"])
+    found = statistics.differences(redrawn, ["task", "layer", "head"], places.baseline(figure), ["task"])
     found = found[found["head"].notna()].rename(columns={"mean": "difference"})
     return found[["task", "layer", "head", "n", "undefined", "difference", "words"]].reset_index(drop=True)
 
@@ -223,11 +223,13 @@ def columns(results: pd.DataFrame, figure: Figure, store: Store) -> Table:
 
 def bootstrapped(results: pd.DataFrame, figure: Figure, store: Store) -> Table:
     """Scores and differences with intervals over seeds and dev examples, from the stored predictions."""
-    by = [column for column in _by(results.assign(measure=results["task.headline"]), figure) if column != "measure"]
+    by = [
+        column for column in places.by(results.assign(measure=results["task.headline"]), figure) if column != "measure"
+    ]
     ended = results[results["state"] == "done"].drop_duplicates([*by, "id"])
     done = ended[~ended["undefined"].astype(bool)]
-    base = select(done, _baseline(figure))
-    within = [column for column in _within(done, figure) if column != "measure"]
+    base = select(done, places.baseline(figure))
+    within = [column for column in places.within(done, figure) if column != "measure"]
     rows = []
     for key, group in done.groupby(by, sort=False, dropna=False):
         where: dict[str, Any] = dict(zip(by, key, strict=True))
@@ -278,66 +280,6 @@ MAKERS: dict[str, Maker] = {
     "columns": columns,
     "bootstrap": bootstrapped,
 }
-
-
-def _rows_by(results: pd.DataFrame, figure: Figure) -> list[str]:
-    """The columns that tell the rows of a table apart: facets and series, and the metric."""
-    series = figure.get("series") or []
-    wanted = [figure.get("facets", "task"), *([series] if isinstance(series, str) else series)]
-    return [*dict.fromkeys(column for column in wanted if column in results), "measure"]
-
-
-def _x(results: pd.DataFrame, figure: Figure) -> str | None:
-    x = "treatment" if figure.get("kind") == "treatments" else figure.get("x")
-    return str(x) if x in results and x not in _rows_by(results, figure) else None
-
-
-def _by(results: pd.DataFrame, figure: Figure) -> list[str]:
-    """The columns of one place of a figure: those of its row, x, and what else differs there beside seeds."""
-    x = _x(results, figure)
-    rows_by = _rows_by(results, figure)
-    return [*_apart(results, rows_by, x), *([x] if x is not None else [])]
-
-
-def _apart(results: pd.DataFrame, by: Sequence[str], x: str | None) -> list[str]:
-    """`by`, and every setting that differs within one of its groups: only seeds are averaged over."""
-    found, ended = list(by), results[results["state"] == "done"]
-    groups = ended.groupby([*by, *([x] if x is not None else [])], dropna=False, sort=False)
-    for column in results.columns:
-        setting = column == "treatment" or column.split(".")[0] in _SETTINGS
-        if setting and column not in (*by, x) and len(ended) and (groups[column].nunique(dropna=False) > 1).any():
-            found.append(column)
-    return found
-
-
-_SETTINGS = ("model", "task", "data", "optimizer", "training", "probe", "chain")
-
-
-def _baseline(figure: Figure) -> Mapping[str, Any]:
-    return figure.get("baseline") or {"treatment_text": "as pretrained"}
-
-
-def _with_baseline(results: pd.DataFrame, figure: Figure) -> pd.DataFrame:
-    """The places a figure is about and those that they are compared with."""
-    table = frames.measured(results, {**figure, "where": None})
-    parts = [select(table, figure.get("where") or {}), select(table, _baseline(figure))]
-    return table[table.index.isin([*parts[0].index, *parts[1].index])]
-
-
-def _within(results: pd.DataFrame, figure: Figure) -> list[str]:
-    """What a place and its baseline must share: the task, and whatever the baseline was asked for at every value of.
-
-    So k is shared where the baseline is the same k under another learning rate, and not where it is full BERT.
-    All places count here, done or not, so that a sweep halfway through is compared as the whole will be.
-    """
-    base, x = select(results, _baseline(figure)), _x(results, figure)
-    wanted = [*_rows_by(results, figure), *([x] if x is not None else [])]
-    kept = [column for column in wanted if column in ("task", "measure") or _covers(base[column], results[column])]
-    return [column for column in kept if column not in _baseline(figure)]
-
-
-def _covers(some: "pd.Series[Any]", every: "pd.Series[Any]") -> bool:
-    return bool(some.notna().all()) and set(some) >= set(every.dropna())
 
 
 def _wide(data: pd.DataFrame, rows_by: Sequence[str], figure: Figure, cell: Callable[[Any], str]) -> pd.DataFrame:
