@@ -80,10 +80,10 @@ def shallow_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def bert(layers: int, folder: Path) -> Path:
     from transformers import BertConfig, BertModel
 
-    from bertxfer.mini import language
+    from bertxfer.mini import lexicon
 
     shape = {"hidden_size": 24, "num_attention_heads": 12, "intermediate_size": 32, "max_position_embeddings": 128}
-    words = len(language.vocabulary())
+    words = len(lexicon.vocabulary())
     return saved(BertModel, BertConfig(vocab_size=words, num_hidden_layers=layers, **shape), folder)
 
 

@@ -15,10 +15,10 @@ from transformers import (
 )
 
 from bertxfer.architectures import FAMILIES
-from bertxfer.mini import language
+from bertxfer.mini import lexicon
 from tests.conftest import saved
 
-WORDS = len(language.vocabulary())
+WORDS = len(lexicon.vocabulary())
 
 
 def small(family: str, folder: Path, layers: int, heads: int, width: int) -> Path:

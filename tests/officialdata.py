@@ -50,9 +50,9 @@ def _squad(count: int, text: Callable[[], str]) -> dict[str, object]:
 
 
 def _speaker(random: Random) -> Callable[[], str]:
-    from bertxfer.mini import language
+    from bertxfer.mini import lexicon
 
-    words = [word for word in language.vocabulary() if word.isalpha()]
+    words = [word for word in lexicon.vocabulary() if word.isalpha()]
     return lambda: " ".join(random.choices(words, k=6))
 
 

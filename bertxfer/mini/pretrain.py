@@ -10,7 +10,7 @@ import torch
 from torch.nn.functional import cross_entropy
 from transformers import BertConfig, BertForMaskedLM, BertModel, BertTokenizer
 
-from bertxfer.mini import language
+from bertxfer.mini import language, lexicon
 
 LENGTH = 96  # positions; the longest passage and the longest example are shorter
 # Share of the words to predict: of the verdicts, of other words that depend on words elsewhere, and of the rest.
@@ -61,14 +61,14 @@ class Corpus:
     """Passages as padded batches of token ids, and the corruption that the model has to undo."""
 
     def __init__(self, seed: int) -> None:
-        self.ids = {word: i for i, word in enumerate(language.vocabulary())}
+        self.ids = {word: i for i, word in enumerate(lexicon.vocabulary())}
         self.generator = torch.Generator().manual_seed(seed)
         self.read = 0  # passages so far
         # peers[i, j] for j < count[i] are the words of the same part of speech as word i
-        groups = [[self.ids[word] for word in words] for words in language.kinds().values()]
-        plain = set(language.kinds()["function"]) - TELLING_FUNCTION_WORDS - VERDICTS
+        groups = [[self.ids[word] for word in words] for words in lexicon.kinds().values()]
+        plain = set(lexicon.kinds()["function"]) - TELLING_FUNCTION_WORDS - VERDICTS
         rates = [PLAIN if w in plain else VERDICT if w in VERDICTS else TELLING for w in self.ids]
-        self.rate = torch.tensor([0.0] * len(language.SPECIAL) + rates[len(language.SPECIAL) :])
+        self.rate = torch.tensor([0.0] * len(lexicon.SPECIAL) + rates[len(lexicon.SPECIAL) :])
         self.count = torch.ones(len(self.ids))
         self.peers = torch.zeros(len(self.ids), max(map(len, groups)), dtype=torch.long)
         for group in groups:
@@ -129,7 +129,7 @@ def predict(
 
 def contrasts() -> dict[str, tuple[set[str], set[str]]]:
     """Two sides of a choice that other words in the passage decide, by what the choice shows."""
-    words = language.WORDS
+    words = lexicon.WORDS
     third, bare = zip(*words.actions, *words.moves, strict=True)
     return {
         "number: is or are": ({"is"}, {"are"}),
@@ -146,8 +146,8 @@ def contrasts() -> dict[str, tuple[set[str], set[str]]]:
 def measure(model: BertForMaskedLM, corpus: Corpus, passages: int) -> dict[str, float]:
     """How often one masked word of a held-out passage is restored: its side of a contrast, or the word itself."""
     model.eval()
-    vocabulary = language.vocabulary()
-    kind = {word: name for name in ("name", "place", "noun") for word in language.kinds()[name]}
+    vocabulary = lexicon.vocabulary()
+    kind = {word: name for name in ("name", "place", "noun") for word in lexicon.kinds()[name]}
     hits: defaultdict[str, list[bool]] = defaultdict(list)
     for index in range(HELD_OUT, HELD_OUT + passages):
         ids, types = corpus.encode(language.passage(index))
@@ -170,7 +170,7 @@ def measure(model: BertForMaskedLM, corpus: Corpus, passages: int) -> dict[str, 
 def build(layers: int, hidden: int) -> BertForMaskedLM:
     """A new model."""
     config = BertConfig(
-        vocab_size=len(language.vocabulary()),
+        vocab_size=len(lexicon.vocabulary()),
         hidden_size=hidden,
         num_hidden_layers=layers,
         num_attention_heads=12,
@@ -250,9 +250,9 @@ def save(model: BertForMaskedLM, folder: Path) -> BertModel:
     encoder = BertModel(config)
     encoder.load_state_dict(model.bert.state_dict(), strict=False)
     encoder.save_pretrained(folder)
-    (folder / "vocab.txt").write_text("\n".join(language.vocabulary()) + "\n")
+    (folder / "vocab.txt").write_text("\n".join(lexicon.vocabulary()) + "\n")
     tokenizer = BertTokenizer(
-        vocab={word: i for i, word in enumerate(language.vocabulary())},
+        vocab={word: i for i, word in enumerate(lexicon.vocabulary())},
         do_lower_case=True,
         model_max_length=LENGTH,
     )
@@ -277,7 +277,7 @@ def main() -> None:
     card = CARD.format(
         hidden=args.hidden,
         parameters=encoder.num_parameters(),
-        words=len(language.vocabulary()),
+        words=len(lexicon.vocabulary()),
         steps=args.steps,
         seed=args.seed,
         batch=BATCH,

@@ -42,10 +42,10 @@ SEEDS = (4, 4, 3, 2, 2)  # of each grid, for a sweep of size 1
 
 def prepare(folder: Path, size: int) -> None:
     """The model, the data and the experiment of all scenes."""
-    from bertxfer.mini import language
+    from bertxfer.mini import lexicon
 
     bert(1, folder / "model")
-    words, draw = [word for word in language.vocabulary() if word.isalpha()], random.Random(0)
+    words, draw = [word for word in lexicon.vocabulary() if word.isalpha()], random.Random(0)
     rows = [f"{' '.join(draw.choices(words, k=6))},{('bad', 'good')[i % 2]}\n" for i in range(64)]
     experiment = EXPERIMENT % tuple(size * seeds for seeds in SEEDS)
     (folder / "own.csv").write_text("text,label\n" + "".join(rows))

@@ -4,11 +4,12 @@ import sys
 
 import pytest
 
-from bertxfer.mini import language
-from bertxfer.mini.language import LEXICONS, SIZES, TASKS, Example, example, kinds, passage, vocabulary
+from bertxfer.mini import agreement
+from bertxfer.mini.language import SIZES, TASKS, Example, example, passage
+from bertxfer.mini.lexicon import LEXICONS, Lexicon, kinds, vocabulary
 
 
-def content_words(lexicon: language.Lexicon) -> set[str]:
+def content_words(lexicon: Lexicon) -> set[str]:
     return {
         word
         for words in vars(lexicon).values()
@@ -84,9 +85,9 @@ def test_no_function_word_gives_the_label_away(task: str) -> None:
 
 
 def test_a_bad_sentence_differs_from_a_good_one_in_one_word() -> None:
-    slots: list[language.Slot] = ["the", "wug", ("runs", "run"), ("itself", "themselves"), "."]
-    assert language._words(slots) == "the wug runs itself ."
-    assert language._words(slots, 2) == "the wug run itself ."
+    slots: list[agreement.Slot] = ["the", "wug", ("runs", "run"), ("itself", "themselves"), "."]
+    assert agreement.words(slots) == "the wug runs itself ."
+    assert agreement.words(slots, 2) == "the wug run itself ."
 
 
 @pytest.mark.parametrize(

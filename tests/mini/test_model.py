@@ -4,7 +4,7 @@ import pytest
 import transformers
 
 import bertxfer.mini
-from bertxfer.mini import language
+from bertxfer.mini import language, lexicon
 
 FOLDER = Path(bertxfer.mini.__file__).parent / "model"
 
@@ -21,7 +21,7 @@ def test_encoder_is_whole_and_has_the_shape_of_bert_base() -> None:
 
 def test_every_word_is_one_token() -> None:
     tokenizer = transformers.AutoTokenizer.from_pretrained(FOLDER, local_files_only=True)
-    words = language.vocabulary()
+    words = lexicon.vocabulary()
     assert tokenizer.is_fast and tokenizer.model_max_length <= 128
     assert [tokenizer.convert_tokens_to_ids(word) for word in words] == list(range(len(words)))
     for word in words[5:]:
