@@ -57,8 +57,8 @@ def run(
         begin = starts.start(trial, store.artifacts)
         model = heads.Model(begin.encoder, science)
         parts = [Part(model, train, science.task.kind), *_interleaved(trial, model, store)]
-        vocabulary = vocabularies.trained_with([dev, *(part.rows for part in parts)], model.encoder, science.optimizer)
-        all_words = vocabulary.trim(model.encoder, encoders.words(trial.model_at, science.model))
+        words = encoders.words(trial.model_at, science.model)
+        vocabulary = vocabularies.trim(model.encoder, [dev, *(part.rows for part in parts)], science.optimizer, words)
         parts = [replace(part, rows=vocabulary.renumbered(part.rows)) for part in parts]
         trained = nn.ModuleList([part.model for part in parts]).to(device)
 
@@ -84,7 +84,7 @@ def run(
     counted = (record.best if science.training.report == "best" else record.last) or evaluate()
     decay = training.decay_without_gradient(state, vocabularies.words_of(model.encoder).weight, total, science.training)
     state.forget_moments()
-    vocabulary.restore(model.encoder, all_words, decay)
+    vocabulary.restore(model.encoder, decay)
     refuse_what_is_no_number(model.state_dict())
     weights = weights_digest(model.state_dict())
     with timings("analyse"):

@@ -16,18 +16,12 @@ class Vocabulary:
     """The word pieces that are used, in the order of their numbers. A row is known by its place in here."""
 
     used: list[int]
+    whole: Tensor  # all embeddings, as they were before training
 
-    def trim(self, encoder: nn.Module, pretrained: Tensor) -> Tensor:
-        """Leaves the encoder only the rows that are used. Returns them all, for `restore`: the pretrained ones if they
-        are still the same, so that the encoder's own (BERT-base: 90 MB) need not be kept."""
-        whole = words_of(encoder).weight.detach()
-        _set_words(encoder, whole[torch.tensor(self.used)])
-        return pretrained if torch.equal(whole, pretrained) else whole
-
-    def restore(self, encoder: nn.Module, whole: Tensor, decay: float) -> None:
+    def restore(self, encoder: nn.Module, decay: float) -> None:
         """Gives the encoder all its rows again; those that were not used are worth `decay` of what they were."""
         trained = words_of(encoder).weight.detach()
-        rows = whole.to(trained.device) * decay
+        rows = self.whole.to(trained.device) * decay
         rows[torch.tensor(self.used, device=trained.device)] = trained
         _set_words(encoder, rows)
 
@@ -37,17 +31,26 @@ class Vocabulary:
         return replace(data, columns={**data.columns, "input_ids": ids})
 
 
-def trained_with(data: Iterable[Dataset], encoder: nn.Module, optimizer: Optimizer) -> Vocabulary:
+def trim(encoder: nn.Module, data: Iterable[Dataset], optimizer: Optimizer, pretrained: Tensor) -> Vocabulary:
+    """Leaves the encoder only the rows that training with the data can change. Where its rows are the pretrained ones,
+    those are what is kept, so that the encoder's own (BERT-base: 90 MB) can go."""
+    whole = words_of(encoder).weight.detach()
+    used = trained_with(data, len(whole), optimizer)
+    _set_words(encoder, whole[torch.tensor(used)])
+    return Vocabulary(used, pretrained if torch.equal(whole, pretrained) else whole)
+
+
+def trained_with(data: Iterable[Dataset], words: int, optimizer: Optimizer) -> list[int]:
     """The word pieces whose embeddings training can change: what the data uses, unless Adam is to add weight decay to
     gradients; then all. Those up to padding stay, because models know padding by its number."""
     if optimizer.name == "adam" and optimizer.weight_decay > 0:
-        return Vocabulary(list(range(words_of(encoder).num_embeddings)))
+        return list(range(words))
     used: set[int] = set()
     for rows in data:
         used |= set(range(rows.padding["input_ids"] + 1))
         for ids in rows.columns["input_ids"]:
             used.update(ids)
-    return Vocabulary(sorted(used))
+    return sorted(used)
 
 
 def words_of(encoder: nn.Module) -> nn.Embedding:
