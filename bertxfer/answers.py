@@ -5,6 +5,7 @@ import string
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,6 +71,7 @@ def f1(text: str, golds: Sequence[str]) -> float:
     return max(_overlap(normal(text).split(), normal(gold).split()) for gold in _or_none(golds))
 
 
+@lru_cache(maxsize=2**15)  # the same answers are compared with every epoch's, for every metric
 def normal(text: str) -> str:
     """Lower case, without ASCII punctuation, then without articles, and single spaces between the words."""
     kept = "".join(letter for letter in text.lower() if letter not in string.punctuation)

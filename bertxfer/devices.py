@@ -48,7 +48,8 @@ def keep_memory() -> None:
 
 
 def give_back() -> None:
-    """Hands back all that is free, once a trial: batches of many sizes leave gaps, which would add up over trials."""
+    """Hands back all that is free, after the training of a trial: batches of many sizes leave gaps, which would add up
+    over trials."""
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
 

@@ -16,7 +16,7 @@ class Vocabulary:
     """The word pieces that are used, in the order of their numbers. A row is known by its place in here."""
 
     used: list[int]
-    whole: Tensor  # all embeddings, as they were before training
+    whole: Tensor  # all embeddings before training; maybe those that every trial begins with: never written to
 
     def restore(self, encoder: nn.Module, decay: float) -> None:
         """Gives the encoder all its rows again; those that were not used are worth `decay` of what they were."""
@@ -32,8 +32,8 @@ class Vocabulary:
 
 
 def trim(encoder: nn.Module, data: Iterable[Dataset], optimizer: Optimizer, pretrained: Tensor) -> Vocabulary:
-    """Leaves the encoder only the rows that training with the data can change. Where its rows are the pretrained ones,
-    those are what is kept, so that the encoder's own (BERT-base: 90 MB) can go."""
+    """Leaves the encoder only the rows of `trained_with`. Where they are the pretrained ones, those are what is kept for
+    `restore`, so that the encoder's own (BERT-base: 90 MB) can go."""
     whole = words_of(encoder).weight.detach()
     used = trained_with(data, len(whole), optimizer)
     _set_words(encoder, whole[torch.tensor(used)])

@@ -31,7 +31,7 @@ def _bert(layers: int, heads: int, width: int) -> tuple[Any, Any]:
 
 
 def _roberta(layers: int, heads: int, width: int) -> tuple[Any, Any]:
-    shape = _shape(layers, heads, width) | {"max_position_embeddings": 130}  # two come before the first position
+    shape = _shape(layers, heads, width) | {"max_position_embeddings": 130}  # two are taken off, as for the usual padding index
     return RobertaModel, RobertaConfig(**shape, pad_token_id=0, type_vocab_size=1)
 
 
