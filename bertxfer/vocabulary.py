@@ -32,8 +32,8 @@ class Vocabulary:
 
 
 def trim(encoder: nn.Module, data: Iterable[Dataset], optimizer: Optimizer, pretrained: Tensor) -> Vocabulary:
-    """Leaves the encoder only the rows of `trained_with`. Where they are the pretrained ones, those are what is kept for
-    `restore`, so that the encoder's own (BERT-base: 90 MB) can go."""
+    """Leaves the encoder only the rows of `trained_with`. Where they are the pretrained ones, those are what is kept
+    for `restore`, so that the encoder's own (BERT-base: 90 MB) can go."""
     whole = words_of(encoder).weight.detach()
     used = trained_with(data, len(whole), optimizer)
     _set_words(encoder, whole[torch.tensor(used)])

@@ -31,7 +31,8 @@ def _bert(layers: int, heads: int, width: int) -> tuple[Any, Any]:
 
 
 def _roberta(layers: int, heads: int, width: int) -> tuple[Any, Any]:
-    shape = _shape(layers, heads, width) | {"max_position_embeddings": 130}  # two are taken off, as for the usual padding index
+    # Two positions are taken off, as for the usual padding index.
+    shape = _shape(layers, heads, width) | {"max_position_embeddings": 130}
     return RobertaModel, RobertaConfig(**shape, pad_token_id=0, type_vocab_size=1)
 
 
