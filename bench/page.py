@@ -52,7 +52,7 @@ def _speed(found: dict[str, Any]) -> str:
         own = found[way]
         counted = f"{len(own['seconds'])} {'sweeps' if way == 'd' else 'trials'}"
         spread = f"{min(own['seconds']):.1f} to {max(own['seconds']):.1f} ({counted})"
-        ratio = "" if way == "d" else f"{own['ratio']:.1f} times as many"
+        ratio = "" if way == "d" else f"{own['ratio']:.2f} times as many"
         numbers = f"{own['trials_per_hour']:.0f} | {spread} | {ratio} | {own['peak_memory_mb']:.0f}"
         lines.append(f"| {name} | {numbers} | {own['mean_score']:.3f} |")
     lines.append(
@@ -75,7 +75,9 @@ def _table(title: str, rows: list[dict[str, Any]]) -> str:
 
 
 def _cell(value: Any) -> str:
-    return f"{value:.3g}" if isinstance(value, float) else str(value)
+    if not isinstance(value, float):
+        return str(value)
+    return f"{value:.3g}" if value < 1000 else f"{value:.0f}"
 
 
 if __name__ == "__main__":
