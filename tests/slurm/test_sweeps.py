@@ -187,7 +187,8 @@ def test_one_of_twenty_raises_and_one_kills_its_process(
     assert launcher.returncode == 1
     ended = outcomes(tmp_path)
     assert "2 of 20 trials failed" in said
-    assert ended.pop(victim) == ["crashed", "crashed"]
+    attempts = ended.pop(victim)  # lost: another worker saw that the process was gone before its own supervisor did
+    assert len(attempts) == 2 and set(attempts) <= {"crashed", "lost"} and "crashed" in attempts
     assert sorted(ended.values()) == [["done"]] * 18 + [["failed"]]
 
 
@@ -202,7 +203,7 @@ def test_two_launchers_at_once(start: Start, cluster: Cluster, shallow_model: Pa
 def test_detaching_and_cancelling(
     bertxfer: Run, start: Start, cluster: Cluster, shallow_model: Path, tmp_path: Path
 ) -> None:
-    command = words(shallow_model, "seed=0..5", "data.n=20000")
+    command = words(shallow_model, "seed=0..5", "data.n=60000")
     bystander = cluster.run("sbatch", "--parsable", "-o", "/dev/null", "--wrap", "sleep 300").strip()
     launcher = start(*command, env=cluster.env())
     wait_until(lambda: stepping(tmp_path) == 4)
