@@ -71,7 +71,8 @@ def f1(text: str, golds: Sequence[str]) -> float:
     return max(_overlap(normal(text).split(), normal(gold).split()) for gold in _or_none(golds))
 
 
-@lru_cache(maxsize=2**15)  # the same answers are compared with every epoch's, for every metric
+# Annotators' answers are compared with every epoch's, for every metric: 0.2 instead of 0.8 s for 6,078 questions.
+@lru_cache(maxsize=2**15)
 def normal(text: str) -> str:
     """Lower case, without ASCII punctuation, then without articles, and single spaces between the words."""
     kept = "".join(letter for letter in text.lower() if letter not in string.punctuation)

@@ -50,10 +50,15 @@ def judged(outputs: list[Tensor], dev: Dataset, task: TaskScience) -> Evaluation
 
 def _refuse_what_is_no_number(outputs: list[Tensor], dev: Dataset) -> None:
     """The largest of NaNs is a class like any other, and its accuracy would look like a score."""
-    bad = sum(not all(map(math.isfinite, output.aminmax())) for output in outputs)
+    bad = sum(not is_finite(output) for output in outputs)
     if bad:
         told = f"{bad} of {len(dev)} dev inputs"
         raise TrialError(f"what the model says of {told} is not a finite number; a lower optimizer.lr may help")
+
+
+def is_finite(tensor: Tensor) -> bool:
+    """The extremes are NaN if any value is; unlike isfinite they take no memory."""
+    return all(map(math.isfinite, tensor.aminmax()))
 
 
 Predicted = tuple[list[Any], list[Any], dict[str, Any]]  # predictions, references, columns

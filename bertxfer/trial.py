@@ -1,7 +1,6 @@
 """One trial, from its scientific config to its result."""
 
 import hashlib
-import math
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -226,8 +225,7 @@ def data_digest(train: Dataset, dev: Dataset) -> str:
 
 def refuse_what_is_no_number(tensors: dict[str, Tensor]) -> None:
     """The last step can ruin weights after the last loss was seen, and rows that no dev text uses hide it."""
-    # The extremes are NaN if any value is; unlike isfinite they take no memory.
-    bad = [name for name, tensor in sorted(tensors.items()) if not all(map(math.isfinite, tensor.aminmax()))]
+    bad = [name for name, tensor in sorted(tensors.items()) if not evaluation.is_finite(tensor)]
     if bad:
         told = f"{bad[0]}{f' and {len(bad) - 1} other tensors' if len(bad) > 1 else ''}"
         said = "the weights are no finite numbers after the last step"
