@@ -37,9 +37,9 @@ def track(trial_id: str, store: Store, names: Sequence[str], say: Callable[[str]
     """Logs a finished trial where it is not yet logged. A tracker that fails is said, and fails nothing else."""
     whole = True
     for name in dict.fromkeys(names):
-        logged = folder(store, name) / "logged" / trial_id
-        if logged.exists():
+        if is_logged(trial_id, store, name):
             continue
+        logged = _mark(trial_id, store, name)
         try:
             logged.parent.mkdir(parents=True, exist_ok=True)
             LOGGERS[name](story(trial_id, store), folder(store, name))
@@ -49,6 +49,14 @@ def track(trial_id: str, store: Store, names: Sequence[str], say: Callable[[str]
             say(f"not tracked  {trial_id}: {name}: {reason}; `python -m bertxfer track {name}` tries again")
             whole = False
     return whole
+
+
+def is_logged(trial_id: str, store: Store, name: str) -> bool:
+    return _mark(trial_id, store, name).exists()
+
+
+def _mark(trial_id: str, store: Store, name: str) -> Path:
+    return folder(store, name) / "logged" / trial_id
 
 
 def folder(store: Store, name: str) -> Path:

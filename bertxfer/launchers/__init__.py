@@ -8,7 +8,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from bertxfer import chains, leftovers, manifest, summary
+from bertxfer import chains, leftovers, manifest, summary, tracking
 from bertxfer.config import Config
 from bertxfer.draining import Stop, drain
 from bertxfer.errors import ConfigError, TrialError, TrialsFailed
@@ -58,7 +58,12 @@ def run_sweep(sweep: Sweep, launcher: Launcher) -> list[Result | None]:
     results = [store.result(trial_id) for trial_id in ids]
     pairs = zip(frozen.trials, results, strict=True)
     summary.print_table([(trial.science, result) for trial, result in pairs if result is not None])
-    print(f"{sum(r is not None for r in results)} of {len(ids)} trials done, results in {store.root / 'trials'}")
+    done = [trial_id for trial_id, result in zip(ids, results, strict=True) if result is not None]
+    print(f"{len(done)} of {len(ids)} trials done, results in {store.root / 'trials'}")
+    for tracker in sweep.runtime.track:
+        lacking = sum(not tracking.is_logged(trial_id, store, tracker) for trial_id in done)
+        if lacking:
+            print(f"{tracker} lacks {lacking} of them; `python -m bertxfer track {tracker} {frozen.name}` logs them")
     if launched is not None and launched.waited_for:
         _account_for(frozen.trials, launched.queue, launched.stopped)
     return results

@@ -15,6 +15,7 @@ from filelock import FileLock
 from rich.console import Console
 from rich.live import Live
 
+from bertxfer import leftovers
 from bertxfer.draining import Stop, drain
 from bertxfer.errors import TrialError
 from bertxfer.files import write_json
@@ -134,7 +135,7 @@ class Submitted(Launcher):
                 counts = watch.look()
                 report.show(f"{counts_line(counts, len(sweep.trials))}{pace.words(counts)}")
                 if not counts["waiting"] + counts["running"]:
-                    return
+                    break
                 if _cancelled(sweep, launch).exists():
                     raise TrialError("the sweep was cancelled; the same command goes on where it was")
                 jobs = [job for _, told in launches(sweep, self._kind) for job in told["jobs"]]
@@ -147,6 +148,9 @@ class Submitted(Launcher):
                         self._start_lacking(sweep, launch, counts)
                 # A store that is slow to look at is looked at less often.
                 time.sleep(max(self.poll_seconds, 5 * (time.monotonic() - looked)))
+            if sweep.runtime.track:
+                report.show("all trials have ended; workers log the last ones")
+                _until_workers_end(sweep, queue)
 
 
 class Pace:
@@ -187,6 +191,16 @@ class Report:
         elif line != self.told and time.monotonic() - self.told_at > 15:
             print(line, flush=True)
             self.told, self.told_at = line, time.monotonic()
+
+
+def _until_workers_end(sweep: Manifest, queue: Queue) -> None:
+    """Those that are gone without a word are not waited for."""
+    cards = sweep.folder / "workers"
+    while True:
+        leftovers.remove_cards(cards, queue.now() - queue.rules.stale_seconds)
+        if not any(cards.glob("[!.]*.json")):
+            return
+        time.sleep(0.2)
 
 
 def new_launch(sweep: Manifest, kind: str) -> str:
