@@ -50,7 +50,8 @@ def _speed(found: dict[str, Any]) -> str:
     ]
     for way, name in NAMES.items():
         own = found[way]
-        counted = f"{len(own['seconds'])} {'sweeps' if way == 'd' else 'trials'}"
+        timed = len(own["seconds"])
+        counted = f"{timed} sweeps of {own['trials'] // timed}" if way == "d" else f"{timed} trials"
         spread = f"{min(own['seconds']):.1f} to {max(own['seconds']):.1f} ({counted})"
         ratio = "" if way == "d" else f"{own['ratio']:.2f} times as many"
         numbers = f"{own['trials_per_hour']:.0f} | {spread} | {ratio} | {own['peak_memory_mb']:.0f}"

@@ -79,6 +79,7 @@ def compare(model: str, rounds: int, trials: int, sweep: int, scratch: Path) -> 
             "trials_per_hour": 3600 / mean(own),
             "seconds": own,
             "peak_memory_mb": memory[way],
+            "trials": len(scores[way]),
             "mean_score": mean(scores[way]),
             "ratio": mean(own) / ours,
         }
