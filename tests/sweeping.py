@@ -28,7 +28,9 @@ def start(tmp_path: Path) -> Iterator[Start]:
         log = (tmp_path / "launcher.log").open("a")
         command = [sys.executable, "-m", "bertxfer", *words]
         around = environment(tmp_path, env)
-        launcher = subprocess.Popen(command, cwd=tmp_path, env=around, stdout=log, stderr=log, text=True)
+        launcher = subprocess.Popen(
+            command, cwd=tmp_path, env=around, stdout=log, stderr=log, text=True, preexec_fn=_hear_ctrl_c
+        )
         launchers.append(launcher)
         return launcher
 
@@ -38,6 +40,11 @@ def start(tmp_path: Path) -> Iterator[Start]:
     for card in cards(tmp_path):
         with contextlib.suppress(ProcessLookupError):
             os.kill(card["worker"]["pid"], signal.SIGTERM)
+
+
+def _hear_ctrl_c() -> None:
+    """Where tests run in the background of a script, they and all they start would ignore it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def wait_until(true: Callable[[], object], seconds: float = 120) -> None:
