@@ -153,7 +153,16 @@ def _mixture(query: Tensor, key: Tensor, value: Tensor, bias: Tensor, dropout: n
     together = (query.flatten(0, 1), key.flatten(0, 1).transpose(1, 2))
     hidden = bias.flatten(0, 1).expand(-1, query.shape[2], -1)
     scores = torch.baddbmm(hidden, *together, alpha=query.shape[-1] ** -0.5)
-    return torch.bmm(dropout(scores.softmax(-1)), value.flatten(0, 1)).unflatten(0, query.shape[:2])
+    return torch.bmm(dropout(_softmax(scores)), value.flatten(0, 1)).unflatten(0, query.shape[:2])
+
+
+def _softmax(scores: Tensor) -> Tensor:
+    """Over the last dimension, made at least 16 wide: on shorter rows than a vector register's 16 floats torch's CPU
+    kernel takes 17 ns a value instead of 1.3, which was a third of an evaluation of the mini model."""
+    longest = scores.shape[-1]
+    if longest >= 16:
+        return scores.softmax(-1)
+    return nn.functional.pad(scores, (0, 16 - longest), value=-torch.inf).softmax(-1)[..., :longest]
 
 
 def _config(encoder: nn.Module) -> Any:

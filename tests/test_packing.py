@@ -150,3 +150,21 @@ def test_a_gpu_would_be_asked_for_the_same_attention() -> None:
     plain = packing._mixture(query, key, value, bias, torch.nn.Dropout(0.0))
     kernel = torch.nn.functional.scaled_dot_product_attention(query, key, value, bias.expand(-1, -1, 5, -1))
     torch.testing.assert_close(plain, kernel)
+
+
+@pytest.mark.parametrize("width", [1, 5, 15, 16, 20])
+def test_short_rows_have_the_softmax_of_long_ones(width: int) -> None:
+    """Values and gradients, with padding hidden, against the definition in double precision."""
+    torch.manual_seed(0)
+    scores = torch.randn(3, 4, width)
+    scores[0, :, (width + 1) // 2 :] = -torch.inf
+    scores.requires_grad_()
+    factors = torch.randn(3, 4, width)
+    exponents = scores.detach().double().exp()
+    expected = exponents / exponents.sum(-1, keepdim=True)
+    slope = expected * (factors - (expected * factors).sum(-1, keepdim=True))
+    weights = packing._softmax(scores)
+    (weights * factors).sum().backward()
+    torch.testing.assert_close(weights.double(), expected, rtol=1e-6, atol=1e-7)
+    assert scores.grad is not None
+    torch.testing.assert_close(scores.grad.double(), slope, rtol=1e-5, atol=1e-6)
