@@ -11,7 +11,8 @@ from bertxfer.config import Optimizer, Training
 from bertxfer.errors import BertxferError
 from bertxfer.schemes import Initializer, Treatment
 
-# Raised when the code computes another result from the same config. Old results then belong to other trials.
+# Raised when the code computes another result from the same config. Old results then belong to other trials. Last
+# bits are no other result: they also follow the versions, the processor and the threads, which a result names.
 # 2: batches are packed, which draws other dropout masks.
 SEMANTICS = 2
 

@@ -8,7 +8,7 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -49,6 +49,12 @@ def track(trial_id: str, store: Store, names: Sequence[str], say: Callable[[str]
             say(f"not tracked  {trial_id}: {name}: {reason}; `python -m bertxfer track {name}` tries again")
             whole = False
     return whole
+
+
+def lacking(trial_ids: Iterable[str], store: Store, names: Sequence[str]) -> list[tuple[str, str]]:
+    """The trials that trackers were not told of, each with the tracker."""
+    pairs = ((trial_id, name) for trial_id in trial_ids for name in dict.fromkeys(names))
+    return [(trial_id, name) for trial_id, name in pairs if not is_logged(trial_id, store, name)]
 
 
 def is_logged(trial_id: str, store: Store, name: str) -> bool:

@@ -27,6 +27,9 @@ from bertxfer.store import Store
 
 RELEASED = 75  # exit status of a child that gave its trial back before the sweep was done
 REFUSED = 65  # of one that cannot read the sweep, which another one could not either
+# A child is given up after so many times the silence that loses it its trial: what is only slow, as a model that comes
+# from a busy disk, is left alone where nobody else wants the trial.
+HUNG = 10
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,7 @@ def supervise(post: Post) -> None:
     with stop.on_signals():
         while True:
             child = _start_child(post, card)
-            status = _wait(child, stop, card, min(5.0, post.rules.stale_seconds / 6))
+            status = _wait(child, stop, card, post.rules.stale_seconds)
             if status in (0, RELEASED, REFUSED):
                 break
             if _close_attempts(card, status, store):
@@ -124,9 +127,15 @@ def _start_child(post: Post, card: Path) -> "subprocess.Popen[str]":
     return child
 
 
-def _wait(child: "subprocess.Popen[str]", stop: Stop, card: Path, every_seconds: float) -> int:
-    """Waits for the child, passes on the wish to stop, and shows by touching its card that this worker lives."""
+def _wait(child: "subprocess.Popen[str]", stop: Stop, card: Path, stale_seconds: float) -> int:
+    """Waits for the child, passes on the wish to stop, and shows by touching its card that this worker lives.
+
+    A child that hangs is killed: with no other worker left, nobody else would end its trial.
+    """
+    every_seconds = min(5.0, stale_seconds / 6)
     told, touched = False, 0.0
+    beats: list[float] = []
+    unheard = 0  # counted, not timed: a job that was suspended as a whole has not been silent
     while (status := child.poll()) is None:
         if stop() and not told:
             child.send_signal(signal.SIGTERM)
@@ -134,6 +143,12 @@ def _wait(child: "subprocess.Popen[str]", stop: Stop, card: Path, every_seconds:
         if time.monotonic() - touched > every_seconds:
             with contextlib.suppress(OSError):
                 os.utime(card)
+            before, beats = beats, _beats(card)
+            unheard = unheard + 1 if beats and beats == before else 0
+            if unheard * every_seconds > HUNG * stale_seconds:
+                say_at_once(f"nothing was heard of process {child.pid} for {HUNG * stale_seconds:g} s: it is killed")
+                child.kill()
+                unheard = 0
             touched = time.monotonic()
         time.sleep(0.05)
     return status
@@ -143,19 +158,35 @@ def _close_attempts(card: Path, status: int, store: Store) -> bool:
     """Writes down that the child died in mid-trial; false if it had none."""
     reason = f"its process was ended by signal {-status}" if status < 0 else f"its process ended with status {status}"
     if status == -signal.SIGKILL:
-        reason += " (out of memory, perhaps)"
+        reason += " (out of memory, perhaps, or it hung)"
     closed = False
+    for trial_id, path in _open_attempts(card).items():
+        with contextlib.suppress(OSError):
+            end_attempt(path, "crashed", reason=reason)
+            store.fail_with(trial_id, reason)
+            closed = True
+    return closed
+
+
+def _beats(card: Path) -> list[float]:
+    """When the child last touched each of its open attempts."""
+    with contextlib.suppress(OSError):
+        return [path.stat().st_mtime for path in _open_attempts(card).values()]
+    return []
+
+
+def _open_attempts(card: Path) -> dict[str, Path]:
+    """The attempts of the child that it has not ended, by their trials."""
+    found = {}
     try:
         attempts: dict[str, str] = json.loads(card.read_text(encoding="utf-8"))["attempts"]
     except (OSError, ValueError, KeyError):
-        return False
+        return {}
     for trial_id, name in attempts.items():
         with contextlib.suppress(OSError, ValueError):
             if json.loads(Path(name).read_text(encoding="utf-8")).get("outcome") is None:
-                end_attempt(Path(name), "crashed", reason=reason)
-                store.fail_with(trial_id, reason)
-                closed = True
-    return closed
+                found[trial_id] = Path(name)
+    return found
 
 
 def _end_with_parent() -> None:

@@ -133,6 +133,21 @@ def test_a_trial_that_always_kills_its_process_fails_alone(start: Start, shallow
     assert len(results(tmp_path)) == 2
 
 
+def test_the_last_trial_is_not_held_up_by_a_process_that_hangs(
+    start: Start, shallow_model: Path, tmp_path: Path
+) -> None:
+    """The only worker's process is stopped for good: no other worker is there to take its trial over."""
+    words = [*tiny_words(shallow_model), *SLOW, "-m", "seed=0", "hydra.launcher.workers=1"]
+    launcher = start(*words, "hydra.launcher.stale_seconds=1")
+    wait_until(lambda: running(tmp_path))
+    (hung,) = running(tmp_path)
+    os.kill(hung["pid"], signal.SIGSTOP)
+    assert launcher.wait(timeout=180) == 0, launcher_log(tmp_path)
+    assert outcomes(tmp_path) == {hung["trial"]: ["crashed", "done"]}
+    said = "".join(path.read_text() for path in (tmp_path / "out" / "sweeps").glob("*/logs/*.out"))
+    assert f"nothing was heard of process {hung['pid']} for 10 s: it is killed" in said
+
+
 def test_two_launchers_at_once_run_each_trial_once(start: Start, shallow_model: Path, tmp_path: Path) -> None:
     words = sweep_words(shallow_model, "seed=0..7", "hydra.launcher.workers=2")
     both = [start(*words) for _ in range(2)]

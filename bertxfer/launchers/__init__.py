@@ -3,6 +3,7 @@
 import contextlib
 import sys
 import uuid
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -60,11 +61,11 @@ def run_sweep(sweep: Sweep, launcher: Launcher) -> list[Result | None]:
     summary.print_table([(trial.science, result) for trial, result in pairs if result is not None])
     done = [trial_id for trial_id, result in zip(ids, results, strict=True) if result is not None]
     print(f"{len(done)} of {len(ids)} trials done, results in {store.root / 'trials'}")
-    for tracker in sweep.runtime.track:
-        lacking = sum(not tracking.is_logged(trial_id, store, tracker) for trial_id in done)
-        if lacking:
-            print(f"{tracker} lacks {lacking} of them; `python -m bertxfer track {tracker} {frozen.name}` logs them")
-    if launched is not None and launched.waited_for:
+    if launched is not None and not launched.waited_for:
+        return results
+    for tracker, lacking in Counter(name for _, name in tracking.lacking(done, store, sweep.runtime.track)).items():
+        print(f"{tracker} lacks {lacking} of them; `python -m bertxfer track {tracker} {frozen.name}` logs them")
+    if launched is not None:
         _account_for(frozen.trials, launched.queue, launched.stopped)
     return results
 

@@ -15,10 +15,10 @@ from filelock import FileLock
 from rich.console import Console
 from rich.live import Live
 
-from bertxfer import leftovers
+from bertxfer import leftovers, tracking
 from bertxfer.draining import Stop, drain
 from bertxfer.errors import TrialError
-from bertxfer.files import write_json
+from bertxfer.files import PATIENCE, write_json
 from bertxfer.manifest import Manifest
 from bertxfer.queue import Queue, Rules
 from bertxfer.status import Watch, counts_line
@@ -149,8 +149,8 @@ class Submitted(Launcher):
                 # A store that is slow to look at is looked at less often.
                 time.sleep(max(self.poll_seconds, 5 * (time.monotonic() - looked)))
             if sweep.runtime.track:
-                report.show("all trials have ended; workers log the last ones")
-                _until_workers_end(sweep, queue)
+                report.show(f"all trials have ended; {', '.join(sweep.runtime.track)} is told of the last ones", True)
+                _until_logged(sweep, queue)
 
 
 class Pace:
@@ -185,22 +185,25 @@ class Report:
         if self.live:
             self.live.stop()
 
-    def show(self, line: str) -> None:
+    def show(self, line: str, at_once: bool = False) -> None:
         if self.live:
             self.live.update(line)
-        elif line != self.told and time.monotonic() - self.told_at > 15:
+        elif line != self.told and (at_once or time.monotonic() - self.told_at > 15):
             print(line, flush=True)
             self.told, self.told_at = line, time.monotonic()
 
 
-def _until_workers_end(sweep: Manifest, queue: Queue) -> None:
-    """Those that are gone without a word are not waited for."""
-    cards = sweep.folder / "workers"
-    while True:
+def _until_logged(sweep: Manifest, queue: Queue) -> None:
+    """While trackers lack trials and workers live that could tell them, but a tracker that hangs holds nobody up."""
+    cards, given_up = sweep.folder / "workers", time.monotonic() + PATIENCE
+    done = [trial.id for trial in sweep.trials if sweep.store.complete(trial.id)]
+    lacking = tracking.lacking(done, sweep.store, sweep.runtime.track)
+    while lacking and time.monotonic() < given_up:
         leftovers.remove_cards(cards, queue.now() - queue.rules.stale_seconds)
         if not any(cards.glob("[!.]*.json")):
             return
         time.sleep(0.2)
+        lacking = [(trial, name) for trial, name in lacking if not tracking.is_logged(trial, sweep.store, name)]
 
 
 def new_launch(sweep: Manifest, kind: str) -> str:
