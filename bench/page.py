@@ -29,15 +29,21 @@ HEAD = """# Benchmark
 
 Gathered by `bench/page.py` from the parts of `make bench`, on a machine with {cores} cores and no GPU.
 [speed.md](speed.md) says what is behind the numbers.
-A ratio compares ways that took turns in one run on one machine; times say little elsewhere. Scores of the mini model
-say nothing about English.
+A ratio compares ways that took turns in one run on one machine; times say little elsewhere. (a), (b) and (c) run one
+process after another, each with a thread on every core; (d) is a sweep with a worker on every core and one thread each.
+The peak is that of one process or worker. Mean scores are over the trials that were timed, of which (d) has more seeds.
+Scores of the mini model say nothing about English.
 """
 GROWTH = (
-    ("growth", "rows", "Cost of a trial by training rows (mini model)"),
-    ("growth", "layers", "Cost of a trial by layers (untrained models of the mini model's width)"),
-    ("growth", "workers", "Trials an hour by workers (mini model)"),
+    ("growth", "rows", "Cost of a trial by training rows (mini model, 2 epochs, 200 dev rows)"),
+    (
+        "growth",
+        "layers",
+        "Cost of a trial by layers (untrained models of the mini model's width, 500 rows, 2 epochs, 200 dev rows)",
+    ),
+    ("growth", "workers", "Trials an hour by workers (mini model, 250 rows, 2 epochs, 200 dev rows, sweeps of 8)"),
     ("store", "rows", "Commands by trials in the store, in seconds"),
-    ("load", "rows", "The queue's own cost: trials that do nothing, many workers at once"),
+    ("load", "rows", "The queue's own cost in ms of CPU a trial: trials that do nothing, many workers at once"),
 )
 
 

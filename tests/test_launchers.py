@@ -1,5 +1,6 @@
 """Sweeps on this machine: workers, kills, attaching, cancelling, all with real processes."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -142,7 +143,11 @@ def test_the_last_trial_is_not_held_up_by_a_process_that_hangs(
     wait_until(lambda: running(tmp_path))
     (hung,) = running(tmp_path)
     os.kill(hung["pid"], signal.SIGSTOP)
-    assert launcher.wait(timeout=180) == 0, launcher_log(tmp_path)
+    try:
+        assert launcher.wait(timeout=180) == 0, launcher_log(tmp_path)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(hung["pid"], signal.SIGKILL)
     assert outcomes(tmp_path) == {hung["trial"]: ["crashed", "done"]}
     said = "".join(path.read_text() for path in (tmp_path / "out" / "sweeps").glob("*/logs/*.out"))
     assert f"nothing was heard of process {hung['pid']} for 10 s: it is killed" in said
