@@ -57,14 +57,16 @@ def _speed(found: dict[str, Any]) -> str:
     for way, name in NAMES.items():
         own = found[way]
         timed = len(own["seconds"])
-        counted = f"{timed} sweeps of {own['trials'] // timed}" if way == "d" else f"{timed} trials"
+        together = own["trials"] // timed
+        counted = f"{timed} trials" if together == 1 else f"{timed} times {together} trials"
         spread = f"{min(own['seconds']):.1f} to {max(own['seconds']):.1f} ({counted})"
         ratio = "" if way == "d" else f"{own['ratio']:.2f} times as many"
         numbers = f"{own['trials_per_hour']:.0f} | {spread} | {ratio} | {own['peak_memory_mb']:.0f}"
         lines.append(f"| {name} | {numbers} | {own['mean_score']:.3f} |")
     lines.append(
-        f"\nFrom the same first weights and batch order, without dropout, after {found['check_words']}: the logits of "
-        f"(a) and (d) differ by at most {check['largest_difference_of_logits']:.1e}, "
+        f"\nmax_length is {found['max_length']}. From the same first weights and batch order, without dropout, after "
+        f"{found['check_words']}: "
+        f"the logits of (a) and (d) differ by at most {check['largest_difference_of_logits']:.1e}, "
         f"the scores are {check['score_papers_way']:.4f} and {check['score_here']:.4f}.\n"
     )
     return "\n".join(lines)

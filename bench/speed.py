@@ -3,8 +3,9 @@
     python bench/speed.py [--model minilm|mini|mini-short] [--rounds 2] [--trials 2] [--sweep 8] [--json FILE]
 
 Prints trials an hour of each way, the ratios, and the peak memory of a process. A round runs `trials` trials of each of
-the ways of bench/ways.py, one process after the other with torch's own number of threads, and one sweep of `sweep`
-trials here; process starts are part of every time. Rounds take turns, so that the noise of the machine shows.
+the ways of bench/ways.py, one process after the other with torch's own number of threads, the best of these ways again
+with a process on every core, and one sweep of `sweep` trials here; process starts are part of every time. Rounds take
+turns, so that the noise of the machine shows.
 Before that, one short trial without dropout is run the papers' way and here from the same weights and batch order, and
 the logits are compared.
 """
@@ -16,25 +17,29 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from statistics import mean
 from typing import Any
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
-WAYS = {"a": "paper", "b": "trainer", "c": "grouped"}
+WAYS = {"a": "paper", "b": "trainer", "c": "grouped", "c2": "grouped"}
 NAMES = {
     "a": "(a) as the papers' code: a process a trial, padded to max_length, evaluation in batches of 8",
     "b": "(b) Hugging Face Trainer: a process a trial, padded to the longest, default evaluation",
     "c": "(c) Trainer, rows of like length together, evaluation in batches of 64",
+    "c2": "(c) with a process on every core at once, one thread each",
     "d": "(d) here",
 }
+TOGETHER = {"c2"}  # ways whose trials run at once
 TASKS = {
     "minilm": ["model=minilm", "model.pooling=cls", "task=sst2", "data.n=500", "training.epochs=5"],
     "mini": ["model=mini", "model.pooling=cls", "task=mini_sst2", "data.n=500", "training.epochs=5"],
     "mini-short": ["model=mini", "model.pooling=cls", "task=mini_sst2", "data.n=100", "training.epochs=2"],
 }
-CHECK = ["data.n=96", "training.epochs=1", "data.dev_n=200", "model.dropout=0"]
+CHECK = ["data.n=96", "training.epochs=2", "data.dev_n=200", "model.dropout=0", "optimizer.lr=3e-4"]
 
 
 def main() -> None:
@@ -54,19 +59,29 @@ def main() -> None:
 def compare(model: str, rounds: int, trials: int, sweep: int, scratch: Path) -> dict[str, Any]:
     words = TASKS[model]
     found: dict[str, Any] = {"words": words, "check": check(words, scratch), "check_words": " ".join(CHECK)}
+    found["max_length"] = json.loads(describe(words, 0, scratch).read_text())["max_length"]
     print(f"{' '.join(words)}; without dropout {found['check']}", flush=True)
     seconds: dict[str, list[float]] = {way: [] for way in NAMES}  # a trial, one value a process or sweep
     memory: dict[str, float] = dict.fromkeys(NAMES, 0.0)
     scores: dict[str, list[float]] = {way: [] for way in NAMES}
     for number in range(rounds):
         for way, name in WAYS.items():
-            for seed in range(number * trials, (number + 1) * trials):
-                description = describe(words, seed, scratch)
-                took, peak, said = process([sys.executable, "bench/ways.py", name, str(description)])
-                seconds[way].append(took)
-                memory[way] = max(memory[way], peak)
-                scores[way].append(json.loads(said)["score"])
-                print(f"  ({way}) seed {seed}: {took:.1f} s, score {scores[way][-1]:.3f}, {peak:.0f} MB", flush=True)
+            commands = [
+                [sys.executable, "bench/ways.py", name, str(describe(words, seed, scratch))]
+                for seed in range(number * trials, (number + 1) * trials)
+            ]
+            if way in TOGETHER:
+                started = time.monotonic()
+                with ThreadPoolExecutor(os.cpu_count()) as pool:
+                    ended = list(pool.map(partial(process, threads=1), commands))
+                seconds[way].append((time.monotonic() - started) / trials)
+            else:
+                ended = [process(command) for command in commands]
+                seconds[way] += [took for took, _, _ in ended]
+            memory[way] = max(memory[way], *(peak for _, peak, _ in ended))
+            scores[way] += [json.loads(said)["score"] for _, _, said in ended]
+            each = ", ".join(f"{took:.1f}" for took, _, _ in ended)
+            print(f"  ({way}) {each} s, {memory[way]:.0f} MB, mean score {mean(scores[way]):.3f}", flush=True)
         took, results = here([*words, f"seed={number * sweep}..{(number + 1) * sweep - 1}"], scratch / f"here{number}")
         seconds["d"].append(took / len(results))
         memory["d"] = max(memory["d"], *(result["peak_memory_mb"] for result in results))
@@ -119,16 +134,18 @@ def describe(words: list[str], seed: int, scratch: Path) -> Path:
     science, store = one.science, Store(scratch / "tokens")
     rows = dict(zip(("train", "dev"), load_data(one, store), strict=True))
     model = heads.Model(starts.start(one, store.artifacts).encoder, science)
+    folder = scratch / f"seed{seed}"
+    folder.mkdir(exist_ok=True)
     names = {"classifier.": "classifier.", "pooler.": "bert.pooler.", "encoder.": "bert."}
     save_file(
         {new + name.removeprefix(old): t for name, t in model.state_dict().items() for old, new in names.items()
          if name.startswith(old)},
-        scratch / "first.safetensors",
+        folder / "first.safetensors",
     )  # fmt: skip
     described = {
         "model": one.model_at,
-        "weights": str(scratch / "first.safetensors"),
-        "scratch": str(scratch / "trainer"),
+        "weights": str(folder / "first.safetensors"),
+        "scratch": str(folder / "trainer"),
         "seed": seed,
         "dropout": science.model.dropout,
         "lr": science.optimizer.lr,
@@ -140,7 +157,7 @@ def describe(words: list[str], seed: int, scratch: Path) -> Path:
     for split, own in rows.items():
         assert own.rows is not None
         described[split] = {"texts": list(zip(*own.rows.texts, strict=True)), "labels": own.labels}
-    path = scratch / "trial.json"
+    path = folder / "trial.json"
     path.write_text(json.dumps(described))
     return path
 
@@ -152,9 +169,11 @@ def here(words: list[str], folder: Path) -> tuple[float, list[dict[str, Any]]]:
     return took, [json.loads(path.read_text()) for path in sorted((folder / "trials").glob("*/result.json"))]
 
 
-def process(command: list[str]) -> tuple[float, float, str]:
+def process(command: list[str], threads: int | None = None) -> tuple[float, float, str]:
     """Its seconds, its own peak memory in MB, and what it printed."""
     environment = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
+    if threads is not None:
+        environment["OMP_NUM_THREADS"] = str(threads)
     started = time.monotonic()
     with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
         child = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=output, stderr=errors)

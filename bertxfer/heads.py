@@ -44,6 +44,8 @@ class Model(nn.Module):
         encoder.pooler = None  # type: ignore[assignment]
         self.encoder = encoder
         self.layers, self.compiled = packing.layers_of(encoder), science.training.compiled
+        if self.compiled:
+            packing.compile_anew()
         own = config.dropout if config.model_type == "distilbert" else config.hidden_dropout_prob
         self.dropout = nn.Dropout(own if dropout is None else dropout)
 

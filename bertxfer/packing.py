@@ -106,8 +106,18 @@ def encode(
 
 @lru_cache(maxsize=1)
 def _compiled() -> Callable[..., Tensor]:
-    """One compilation for all layers and lengths."""
+    """The same code for all layers and lengths, in variants for training, evaluation, first tokens and short rows.
+    One that cannot be compiled any more is an error: torch would run it as it is, with other dropout masks."""
     return torch.compile(_through, dynamic=True)
+
+
+def compile_anew() -> None:
+    """Forgets what was compiled: which variants there are depends on the trials before, and a trial must not."""
+    import torch._dynamo
+
+    torch._dynamo.reset()
+    torch._dynamo.config.recompile_limit = 64
+    torch._dynamo.config.fail_on_recompile_limit_hit = True
 
 
 def _through(layer: Layer, states: Tensor, read: Tensor, batch: Packed, bias: Tensor) -> Tensor:

@@ -34,15 +34,16 @@ class Vocabulary:
 def trim(encoder: nn.Module, data: Iterable[Dataset], optimizer: Optimizer, pretrained: Tensor) -> Vocabulary:
     """Leaves the encoder only the rows of `trained_with`. Where they are the pretrained ones, those are what is kept
     for `restore`, so that the encoder's own (BERT-base: 90 MB) can go."""
-    whole = words_of(encoder).weight.detach()
-    used = trained_with(data, len(whole), optimizer)
+    whole, padding = words_of(encoder).weight.detach(), words_of(encoder).padding_idx or 0
+    # The model knows padding by its number, which may be another than its tokenizer's.
+    used = sorted({*trained_with(data, len(whole), optimizer), *range(padding + 1)})
     _set_words(encoder, whole[torch.tensor(used)])
     return Vocabulary(used, pretrained if torch.equal(whole, pretrained) else whole)
 
 
 def trained_with(data: Iterable[Dataset], words: int, optimizer: Optimizer) -> list[int]:
     """The word pieces whose embeddings training can change: what the data uses, unless Adam is to add weight decay to
-    gradients; then all. Those up to padding stay, because models know padding by its number."""
+    gradients; then all. Those up to the tokenizer's padding stay, because RoBERTa's positions follow its number."""
     if optimizer.name == "adam" and optimizer.weight_decay > 0:
         return list(range(words))
     used: set[int] = set()
