@@ -67,7 +67,7 @@ FOUND = build/bench
 bench: setup  ## ratios of speed, measured side by side; writes bench.json and docs/benchmark.md (about two hours)
 	$(BIN)/python -m pip install -q -c constraints.txt -e '.[bench]'
 	mkdir -p $(FOUND)
-	$(BIN)/python bench/speed.py --model minilm --sweep 16 --json $(FOUND)/speed-minilm.json
+	$(BIN)/python bench/speed.py --model minilm --sweep 8 --json $(FOUND)/speed-minilm.json
 	$(BIN)/python bench/speed.py --model mini --sweep 16 --json $(FOUND)/speed-mini.json
 	$(BIN)/python bench/speed.py --model mini-short --sweep 128 --json $(FOUND)/speed-mini-short.json
 	$(BIN)/python bench/growth.py --json $(FOUND)/growth.json
