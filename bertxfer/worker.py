@@ -134,16 +134,17 @@ def _wait(child: "subprocess.Popen[str]", stop: Stop, card: Path, stale_seconds:
     """
     every_seconds = min(5.0, stale_seconds / 6)
     told, touched = False, 0.0
-    beats: list[float] = []
+    beats: list[float] = []  # when the child last touched each of its open attempts
     unheard = 0  # counted, not timed: a job that was suspended as a whole has not been silent
     while (status := child.poll()) is None:
         if stop() and not told:
             child.send_signal(signal.SIGTERM)
             told = True
         if time.monotonic() - touched > every_seconds:
-            with contextlib.suppress(OSError):
+            before, beats = beats, []
+            with contextlib.suppress(OSError):  # a disk that is away or read-only says nothing of the child
                 os.utime(card)
-            before, beats = beats, _beats(card)
+                beats = [path.stat().st_mtime for path in _open_attempts(card).values()]
             unheard = unheard + 1 if beats and beats == before else 0
             if unheard * every_seconds > HUNG * stale_seconds:
                 say_at_once(f"nothing was heard of process {child.pid} for {HUNG * stale_seconds:g} s: it is killed")
@@ -166,13 +167,6 @@ def _close_attempts(card: Path, status: int, store: Store) -> bool:
             store.fail_with(trial_id, reason)
             closed = True
     return closed
-
-
-def _beats(card: Path) -> list[float]:
-    """When the child last touched each of its open attempts."""
-    with contextlib.suppress(OSError):
-        return [path.stat().st_mtime for path in _open_attempts(card).values()]
-    return []
 
 
 def _open_attempts(card: Path) -> dict[str, Path]:
