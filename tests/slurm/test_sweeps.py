@@ -157,10 +157,10 @@ def test_preemption(start: Start, cluster: Cluster, shallow_model: Path, tmp_pat
 def test_a_time_limit_shorter_than_the_sweep(
     start: Start, cluster: Cluster, shallow_model: Path, tmp_path: Path
 ) -> None:
-    more = ("seed=0..3", "data.n=24000", "hydra.launcher.time=1", "hydra.launcher.workers=1")
+    more = ("seed=0..8", "data.n=24000", "hydra.launcher.time=1", "hydra.launcher.workers=1")
     launcher = start(*words(shallow_model, *more), env=cluster.env())
     assert launcher.wait(timeout=900) == 0, launcher_log(tmp_path)
-    computed_once(tmp_path, 4)
+    computed_once(tmp_path, 9)
     assert any("released" in ended for ended in outcomes(tmp_path).values()), (
         "the sweep was to be longer than the limit"
     )
