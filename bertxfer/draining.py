@@ -49,9 +49,11 @@ class Stop:
         if number == signal.SIGUSR2:
             self.warned = True
         elif not self.asked:
-            say_at_once(f"told to stop by {signal.Signals(number).name}")
             self.asked = True
             signal.signal(signal.SIGINT, signal.default_int_handler)  # a second Ctrl-C does not wait for a checkpoint
+            # It may come in the middle of another print, or with the log on a full disk: the trial must not fail of it.
+            with contextlib.suppress(OSError, RuntimeError):
+                say_at_once(f"told to stop by {signal.Signals(number).name}")
 
 
 Taken = list[tuple[Trial, Claim]]  # trials that are computed together; mostly one

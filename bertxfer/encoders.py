@@ -31,6 +31,7 @@ def tokenizer(where: str, version: str) -> Any:
 
 def load(where: str, model: ModelScience) -> nn.Module:
     """A fresh copy of the pretrained encoder, with the dropout that the trial asks for."""
+    refuse_changed(where, model.version)
     encoder, untrained_pooler = _pretrained(where, model.version)
     encoder = copy.deepcopy(encoder)
     if untrained_pooler or model.pooling != "cls":
@@ -48,11 +49,16 @@ def words(where: str, model: ModelScience) -> Tensor:
     return embeddings.weight.detach()
 
 
+def refuse_changed(where: str, version: str) -> None:
+    """Before a trial and after it: loaded weights are a mapping of their file, so a file that is overwritten in place
+    changes what a worker has loaded."""
+    if Path(where).is_dir() and folder_version(Path(where)) != version:
+        raise ConfigError("model.name", f"what is in {where} has changed since this trial was planned; launch it again")
+
+
 @lru_cache(maxsize=2)
 def _pretrained(where: str, version: str) -> tuple[Any, bool]:
     """The encoder as it is stored, and whether its pooler has no stored weights (RoBERTa's has none)."""
-    if Path(where).is_dir() and folder_version(Path(where)) != version:
-        raise ConfigError("model.name", f"what is in {where} has changed since this trial was planned; launch it again")
     with _from(where):
         encoder, report = AutoModel.from_pretrained(
             where,

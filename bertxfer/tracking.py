@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from bertxfer import chains
-from bertxfer.files import alone
+from bertxfer.files import PATIENCE, alone
 from bertxfer.science import Science
 from bertxfer.store import Store
 from bertxfer.summary import MINI_NOTE
@@ -42,13 +43,38 @@ def track(trial_id: str, store: Store, names: Sequence[str], say: Callable[[str]
         logged = _mark(trial_id, store, name)
         try:
             logged.parent.mkdir(parents=True, exist_ok=True)
-            LOGGERS[name](story(trial_id, store), folder(store, name))
+            _log(name, story(trial_id, store), folder(store, name))
             logged.touch()
         except Exception as error:
             reason = " ".join(str(error).split()) or type(error).__name__
             say(f"not tracked  {trial_id}: {name}: {reason}; `python -m bertxfer track {name}` tries again")
             whole = False
     return whole
+
+
+_hung: set[str] = set()  # trackers that this process waited for in vain
+
+
+def _log(name: str, told: Story, root: Path) -> None:
+    """In a thread, which is left behind if the tracker hangs: the trials to come must not wait for it."""
+    if name in _hung:
+        raise TimeoutError("it hung before")
+    failures: list[Exception] = []
+
+    def log() -> None:
+        try:
+            LOGGERS[name](told, root)
+        except Exception as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=log, daemon=True)
+    thread.start()
+    thread.join(PATIENCE)
+    if thread.is_alive():
+        _hung.add(name)
+        raise TimeoutError(f"it did not answer in {PATIENCE} s")
+    if failures:
+        raise failures[0]
 
 
 def lacking(trial_ids: Iterable[str], store: Store, names: Sequence[str]) -> list[tuple[str, str]]:

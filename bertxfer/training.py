@@ -14,8 +14,6 @@ from bertxfer.data import Dataset, epoch_order
 from bertxfer.errors import TrialError
 from bertxfer.initializers import is_layernorm
 
-Scores = dict[str, float]
-
 
 @dataclass
 class Record:
@@ -48,6 +46,7 @@ class State:
             "record": vars(self.record),
             "cpu_generator": torch.get_rng_state(),
             "device_generator": torch.cuda.get_rng_state(self.device) if self.device.type == "cuda" else None,
+            "mps_generator": torch.mps.get_rng_state() if self.device.type == "mps" else None,
         }
 
     def load_state_dict(self, saved: dict[str, Any]) -> None:
@@ -57,6 +56,8 @@ class State:
         torch.set_rng_state(saved["cpu_generator"])
         if self.device.type == "cuda" and saved["device_generator"] is not None:  # else it began on a CPU
             torch.cuda.set_rng_state(saved["device_generator"], self.device)
+        if self.device.type == "mps" and saved.get("mps_generator") is not None:
+            torch.mps.set_rng_state(saved["mps_generator"])
 
     def forget_moments(self) -> None:
         """After the last step. What follows, and the next trial, can have their memory."""
@@ -208,7 +209,7 @@ def _epochs_since_best(scores: list[float]) -> int:
 
 
 def seed_dropout(seed: int) -> None:
-    """Dropout draws from torch's global generators; nothing else does."""
+    """Dropout draws from torch's global generators; nothing else does after this."""
     torch.manual_seed(seeds.derive(seed, "dropout"))
 
 

@@ -84,6 +84,7 @@ def run(
     decay = training.decay_without_gradient(state, vocabularies.words_of(model.encoder).weight, total, science.training)
     state.forget_moments()
     vocabulary.restore(model.encoder, decay)
+    encoders.refuse_changed(trial.model_at, science.model.version)
     refuse_what_is_no_number(model.state_dict())
     weights = weights_digest(model.state_dict())
     with timings("analyse"):

@@ -130,12 +130,13 @@ def _start_child(post: Post, card: Path) -> "subprocess.Popen[str]":
 def _wait(child: "subprocess.Popen[str]", stop: Stop, card: Path, stale_seconds: float) -> int:
     """Waits for the child, passes on the wish to stop, and shows by touching its card that this worker lives.
 
-    A child that hangs is killed: with no other worker left, nobody else would end its trial.
+    A child that hangs is killed: with no other worker left, nobody else would end its trial. So is one that was told to
+    stop and does not: as long as it is there, the next launch counts on this worker.
     """
     every_seconds = min(5.0, stale_seconds / 6)
     told, touched = False, 0.0
     beats: list[float] = []  # when the child last touched each of its open attempts
-    unheard = 0  # counted, not timed: a job that was suspended as a whole has not been silent
+    unheard = unheeded = 0  # counted, not timed: a job that was suspended as a whole has not been silent
     while (status := child.poll()) is None:
         if stop() and not told:
             child.send_signal(signal.SIGTERM)
@@ -146,10 +147,12 @@ def _wait(child: "subprocess.Popen[str]", stop: Stop, card: Path, stale_seconds:
                 os.utime(card)
                 beats = [path.stat().st_mtime for path in _open_attempts(card).values()]
             unheard = unheard + 1 if beats and beats == before else 0
-            if unheard * every_seconds > HUNG * stale_seconds:
-                say_at_once(f"nothing was heard of process {child.pid} for {HUNG * stale_seconds:g} s: it is killed")
+            unheeded += told
+            if max(unheard, unheeded) * every_seconds > HUNG * stale_seconds:
+                what = "nothing was heard of" if unheard > unheeded else "there was no end of"
+                say_at_once(f"{what} process {child.pid} for {HUNG * stale_seconds:g} s: it is killed")
                 child.kill()
-                unheard = 0
+                unheard = unheeded = 0
             touched = time.monotonic()
         time.sleep(0.05)
     return status

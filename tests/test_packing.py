@@ -62,6 +62,7 @@ def test_packed_is_padded_in_every_family(model: Path, what: str, official: Path
     said, other_said = (_outputs(store, one) for one in (packed, padded))
     assert len(said) >= 40 and len(set(said)) > 20
     assert said == pytest.approx(other_said, abs=1e-4)
+    assert result(store, packed)["metrics"] == pytest.approx(result(store, padded)["metrics"], abs=1e-4)
 
 
 def _outputs(store: Store, one: Trial) -> list[float]:
@@ -135,6 +136,9 @@ ADAMW = "optimizer=adamw optimizer.weight_decay=0.1"
         ADAMW,
         f"{ADAMW} training.stop=dev_score training.patience=1",  # ends before the last step that was planned
         f"{ADAMW} scheme=scratch reinit_lr_factor=5",  # the words have a learning rate of their own
+        # Two tasks, each with words and steps of its own.
+        f"{ADAMW} training.warmup=0.2 training.epochs=3 intermediate_mode=interleave "
+        "intermediate=[{task:mini_sst2,data:{n:53}}]",
     ],
 )
 def test_trimming_is_exact_to_the_bit(model: Path, how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,6 +153,7 @@ def test_trimming_is_exact_to_the_bit(model: Path, how: str, tmp_path: Path, mon
     assert losses == whole_losses
     assert trimmed["metrics"] == whole["metrics"]
     assert (trimmed["steps"] < 50) == ("stop" in how)
+    assert len(losses) == trimmed["steps"]
     if "adamw" not in how:  # the factor of unused rows is applied once instead of fifty times
         assert trimmed["weights_digest"] == whole["weights_digest"]
     embeddings = [_words(Store(tmp_path / which).folder(one.id) / "model") for which in ("trimmed", "whole")]
@@ -163,10 +168,12 @@ def test_trimming_with_clipping_is_exact_but_for_rounding(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     words = ("task=mini_cola", "model.dropout=0.1", "training.clip=0.1")
-    _, losses = run(Store(tmp_path / "trimmed"), model, *words)
+    one, losses = run(Store(tmp_path / "trimmed"), model, *words)
     monkeypatch.setattr(vocabulary, "trained_with", _everything)
     _, whole_losses = run(Store(tmp_path / "whole"), model, *words)
     assert losses == pytest.approx(whole_losses, abs=1e-5) and len(losses) == 50
+    trimmed, whole = (result(Store(tmp_path / which), one) for which in ("trimmed", "whole"))
+    assert trimmed["metrics"] == whole["metrics"]
 
 
 def _words(folder: Path) -> torch.Tensor:
@@ -219,14 +226,20 @@ def test_adam_with_decay_in_the_gradient_trims_nothing(low_model: Path) -> None:
     assert vocabulary.trained_with([], WORDS, one.science.optimizer) == list(range(WORDS))
 
 
-def test_a_gpu_would_be_asked_for_the_same_attention() -> None:
-    """Off the CPU torch's own kernel is called; here it gives what the plain way gives."""
+@pytest.mark.parametrize("read", [1, 5])  # first tokens alone, or all
+def test_what_a_gpu_is_asked_for_is_the_same_attention(read: int) -> None:
+    """Off the CPU torch's own kernel is called. Here it gives what the plain way gives, with dropout on average."""
     torch.manual_seed(0)
     query, key, value = torch.randn(3, 2, 4, 5, 6).unbind(0)
+    query = query[:, :, :read]
     bias = torch.zeros(2, 1, 1, 5).masked_fill_(torch.arange(5) > 3, -torch.inf).expand(-1, 4, -1, -1)
-    plain = packing._mixture(query, key, value, bias, torch.nn.Dropout(0.0))
-    kernel = torch.nn.functional.scaled_dot_product_attention(query, key, value, bias.expand(-1, -1, 5, -1))
-    torch.testing.assert_close(plain, kernel)
+    without, often = torch.nn.Dropout(0.3).eval(), torch.nn.Dropout(0.3).train()
+    plain = packing._mixture(query, key, value, bias, without)
+    torch.testing.assert_close(packing._kernel(query, key, value, bias, without), plain)
+    many = torch.stack([packing._kernel(query, key, value, bias, often) for _ in range(4000)])
+    others = torch.stack([packing._mixture(query, key, value, bias, often) for _ in range(4000)])
+    assert ((many.mean(0) - plain).abs() < 5 * many.std(0) / 4000**0.5).all()
+    torch.testing.assert_close(many.std(0), others.std(0), rtol=0.1, atol=1e-3)
 
 
 @pytest.mark.parametrize("width", [1, 5, 15, 16, 20])

@@ -2,6 +2,7 @@
 
 import json
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +87,24 @@ def test_a_tracker_that_fails_fails_no_trial_and_can_be_asked_again(
     (tmp_path / "out" / "tracking").unlink()
     assert tracking.track(folder.name, Store(tmp_path / "out"), ["tensorboard"], print)
     assert scalars(tmp_path, folder.name)["result/score"][0][1] == pytest.approx(result["score"], rel=1e-6)
+
+
+def test_a_tracker_that_hangs_holds_up_no_worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, said, asked = Store(tmp_path), list[str](), list[str]()
+    trial_id, _ = finished(store)
+
+    def hang(told: tracking.Story, root: Path) -> None:
+        asked.append(told.id)
+        threading.Event().wait()
+
+    monkeypatch.setitem(tracking.LOGGERS, "tensorboard", hang)
+    monkeypatch.setattr(tracking, "PATIENCE", 0.2)
+    monkeypatch.setattr(tracking, "_hung", set())
+    assert not tracking.track(trial_id, store, ["tensorboard"], said.append)
+    assert f"not tracked  {trial_id}: tensorboard: it did not answer in 0.2 s" in said[0]
+    assert not tracking.track(trial_id, store, ["tensorboard"], said.append)
+    assert asked == [trial_id] and "it hung before" in said[1]
+    assert tracking.lacking([trial_id], store, ["tensorboard"])
 
 
 def test_a_sweep_says_how_many_of_its_trials_a_tracker_lacks(

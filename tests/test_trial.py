@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
+from bertxfer import worker
 from bertxfer.draining import Stop, drain
 from bertxfer.queue import Queue
 from bertxfer.store import Result, Store
@@ -219,6 +221,65 @@ def test_a_checkpoint_that_cannot_be_saved_costs_no_trial(
         drain([one], Queue(store, "test"), replace(RUNTIME, checkpoint_seconds=0), Stop())
     assert "no checkpoint was saved" in capfd.readouterr().err
     assert result(blocked, one)["weights_digest"] == result(good, one)["weights_digest"]
+
+
+@pytest.mark.parametrize("when", ["before", "meanwhile"])
+def test_weights_that_are_overwritten_in_place_are_refused(when: str, shallow_model: Path, tmp_path: Path) -> None:
+    """A worker that has loaded them sees the new ones: they are a mapping of the file."""
+    folder, store = tmp_path / "model", Store(tmp_path / "out")
+    shutil.copytree(shallow_model, folder)
+    first, second = (trial(*tiny_words(folder), f"seed={seed}") for seed in (0, 1))
+    drain([first], Queue(store, "test"), RUNTIME, Stop())
+    assert result(store, first)["n_train"] == 24
+
+    def overwrite() -> None:
+        with (folder / "model.safetensors").open("r+b") as weights:
+            weights.seek(-4, os.SEEK_END)
+            weights.write(b"\0\0\0\0")
+
+    class Late(Stop):
+        asked_times = 0
+
+        def __call__(self) -> bool:
+            self.asked_times += 1
+            if self.asked_times == 5:
+                overwrite()
+            return super().__call__()
+
+    if when == "before":
+        overwrite()
+    stop = Late() if when == "meanwhile" else Stop()
+    drain([second], Queue(store, "test"), RUNTIME, stop)
+    assert store.result(second.id) is None
+    assert "has changed since this trial was planned" in str(store.why_failed(second.id))
+    assert (store.folder(second.id) / "history.jsonl").exists() is False
+
+
+def test_a_wish_to_stop_is_heard_where_it_cannot_be_said() -> None:
+    """With its log on a full disk."""
+    script = """
+import os, signal
+from bertxfer.draining import Stop
+stop = Stop()
+with stop.on_signals():
+    signal.raise_signal(signal.SIGTERM)
+os._exit(7 if stop() else 8)
+"""
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run([sys.executable, "-c", script], stdout=full, stderr=subprocess.PIPE, text=True)
+    assert ended.returncode == 7, ended.stderr
+
+
+def test_a_process_that_does_not_stop_when_told_is_killed(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    deaf = (
+        "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('deaf', flush=True); time.sleep(60)"
+    )
+    child = subprocess.Popen([sys.executable, "-c", deaf], stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None and child.stdout.readline() == "deaf\n"
+    stop = Stop()
+    stop.asked = True
+    assert worker._wait(child, stop, tmp_path / "card.json", stale_seconds=0.3) == -signal.SIGKILL
+    assert f"there was no end of process {child.pid} for 3 s: it is killed" in capfd.readouterr().out
 
 
 def test_a_worker_imports_no_package_for_tables_or_statistics(bertxfer: Run, tiny_model: Path, tmp_path: Path) -> None:
