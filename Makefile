@@ -8,7 +8,7 @@ OUTPUT ?= multirun_outputs
 BIN = $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run chromium test coverage test-long test-faults test-faults-long test-trackers test-slurm bench lint check mini clean
+.PHONY: help setup run chromium test coverage test-long test-faults test-faults-long test-trackers test-bench test-slurm bench bench-more lint check mini clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -38,7 +38,7 @@ chromium:
 
 # What takes long has its own target, so that `make test` stays an everyday command.
 LONG = tests/presets tests/test_launchers.py tests/test_wheel.py tests/tasks/test_real.py
-OWN = tests/slurm tests/faults tests/trackers $(LONG)
+OWN = tests/slurm tests/faults tests/trackers tests/bench $(LONG)
 
 test: setup chromium  ## the everyday tests: all but those of the targets below
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal $(OWN:%=--ignore=%)
@@ -62,10 +62,14 @@ test-trackers: setup  ## finished trials in MLflow and Weights & Biases, which a
 test-slurm: setup  ## sweeps on a real SLURM, brought up on this machine (Debian packages are installed if missing)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/slurm
 
-# Wants the real SST-2 in BERTXFER_DATA.
-FOUND = build/bench
-bench: setup  ## ratios of speed, measured side by side; writes bench.json and docs/benchmark.md (about two hours)
+test-bench: setup  ## the benchmark's ways do the same trial, at its smallest size
 	$(BIN)/python -m pip install -q -c constraints.txt -e '.[bench]'
+	$(BIN)/python -m pytest tests/bench
+
+FOUND = build/bench
+bench: setup  ## speed side by side (SST-2 from BERTXFER_DATA or the hub, two hours): bench.json, docs/benchmark.md
+	$(BIN)/python -m pip install -q -c constraints.txt -e '.[bench]'
+	rm -rf $(FOUND)
 	mkdir -p $(FOUND)
 	$(BIN)/python bench/speed.py --model minilm --sweep 8 --json $(FOUND)/speed-minilm.json
 	$(BIN)/python bench/speed.py --model mini --sweep 16 --json $(FOUND)/speed-mini.json
@@ -74,6 +78,8 @@ bench: setup  ## ratios of speed, measured side by side; writes bench.json and d
 	$(BIN)/python bench/store.py --json $(FOUND)/store.json
 	$(BIN)/python bench/load.py --json $(FOUND)/load.json
 	$(BIN)/python bench/page.py $(FOUND)
+
+bench-more: setup  ## a sweep against a SLURM job a trial, and probes against the plain way; prints only
 	$(BIN)/python bench/slots.py
 	$(BIN)/python bench/probes.py
 
@@ -81,7 +87,8 @@ bench: setup  ## ratios of speed, measured side by side; writes bench.json and d
 coverage: setup chromium  ## the lines of the package that the tests reach, without those of presets and cluster
 	rm -f .coverage .coverage.*
 	OMP_NUM_THREADS=1 COVERAGE_FILE=$(CURDIR)/.coverage $(BIN)/python -m coverage run -m pytest -n 2 --dist worksteal \
-	  --ignore=tests/slurm --ignore=tests/presets --ignore=tests/faults --ignore=tests/trackers
+	  --ignore=tests/slurm --ignore=tests/presets --ignore=tests/faults --ignore=tests/trackers \
+	  --ignore=tests/bench
 	-$(BIN)/python -m coverage combine -q  # a process that was killed may leave an empty file
 	$(BIN)/python -m coverage report -i --skip-covered --show-missing --sort=miss --fail-under=90
 
@@ -90,7 +97,7 @@ lint: setup  ## ruff and mypy
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-check: test test-long test-faults test-trackers test-slurm lint  ## what CI runs
+check: test test-long test-faults test-trackers test-bench test-slurm lint  ## what CI runs
 
 mini: setup  ## the mini model made again from nothing, in at most an hour
 	$(BIN)/python -m bertxfer.mini.pretrain --out bertxfer/mini/model

@@ -12,9 +12,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from speed import here  # type: ignore[import-not-found]
+from speed import CORES, here  # type: ignore[import-not-found]
 
-BASE = ["model=mini", "task=mini_sst2", "training.epochs=2", "data.dev_n=200"]
+BASE = ["model=mini", "model.pooling=cls", "task=mini_sst2", "training.epochs=2", "data.dev_n=200"]
 
 
 def main() -> None:
@@ -28,7 +28,7 @@ def main() -> None:
                 {"layers": layers, **trial([f"model.name={untrained(layers, Path(scratch))}"], Path(scratch))}
                 for layers in (3, 6, 12, 24)
             ],
-            "workers": [workers(count, Path(scratch)) for count in (1, 2)],
+            "workers": [workers(count, Path(scratch)) for count in sorted({1, CORES})],
         }
     for name, rows in found.items():
         print(name)

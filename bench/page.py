@@ -1,38 +1,62 @@
 """Gathers what the benchmarks found into bench.json and docs/benchmark.md.
 
-python bench/page.py FOLDER    (with one JSON file a benchmark)
+python bench/page.py FOLDER [ROOT]    (one JSON file a benchmark; where to write, if not into this repository)
 """
 
+import datetime
 import json
-import os
 import platform
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from speed import NAMES, ROOT  # type: ignore[import-not-found]
+from speed import CORES, NAMES, ROOT  # type: ignore[import-not-found]
+
+from bertxfer.environment import revision
+
+PACKAGES = ("torch", "transformers", "accelerate")
 
 
 def main() -> None:
-    folder = Path(sys.argv[1])
+    folder, root = Path(sys.argv[1]), Path(*sys.argv[2:]) if sys.argv[2:] else ROOT
     found: dict[str, Any] = {path.stem: json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))}
-    found["machine"] = {"cores": os.cpu_count(), "machine": platform.machine(), "python": platform.python_version()}
-    (ROOT / "bench.json").write_text(json.dumps(found, indent=2) + "\n")
-    parts = [HEAD.format(cores=os.cpu_count())]
+    found["machine"] = machine()
+    (root / "bench.json").write_text(json.dumps(found, indent=2) + "\n")
+    parts = [HEAD.format(**found["machine"])]
     parts += [_speed(found[name]) for name in ("speed-minilm", "speed-mini", "speed-mini-short") if name in found]
     parts += [_table(title, found[name][key]) for name, key, title in GROWTH if name in found and key in found[name]]
-    (ROOT / "docs" / "benchmark.md").write_text("\n".join(parts))
-    print(f"wrote {ROOT / 'bench.json'} and {ROOT / 'docs' / 'benchmark.md'}")
+    (root / "docs" / "benchmark.md").write_text("\n".join(parts))
+    print(f"wrote {root / 'bench.json'} and {root / 'docs' / 'benchmark.md'}")
+
+
+def machine() -> dict[str, Any]:
+    cpus = [line.partition(": ")[2] for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line]
+    versions = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
+    return {
+        "date": datetime.date.today().isoformat(),
+        "revision": (revision()[0] or "unknown")[:10],
+        "cores": CORES,
+        "cpu": cpus[0] if cpus else platform.machine(),
+        "versions": f"Python {platform.python_version()}, {versions}",
+    }
 
 
 HEAD = """# Benchmark
 
-Gathered by `bench/page.py` from the parts of `make bench`, on a machine with {cores} cores and no GPU.
-[speed.md](speed.md) says what is behind the numbers.
-A ratio compares ways that took turns in one run on one machine; times say little elsewhere. (a), (b) and (c) run one
-process after another, each with a thread on every core; (d) is a sweep with a worker on every core and one thread each.
-The peak is that of one process or worker. Mean scores are over the trials that were timed, of which (d) has more seeds.
-Scores of the mini model say nothing about English.
+Written by `make bench` on {date}, at revision {revision}, on the CPU of a machine with {cores} cores ({cpu});
+{versions}. [speed.md](speed.md) says what is behind the numbers.
+
+A ratio compares ways that took turns in one run; absolute times do not carry over to other machines. Where nothing else
+is said, a way runs one process after another, each with a thread on every core; (d) is a sweep with a worker on every
+core, with one thread each. The start of every process is part of its time. The peak is that of one process or worker,
+and (d) has as many workers as cores.
+
+All ways have the same rows, first weights, batch size, learning rate, schedule and dev set, and evaluate after every
+epoch. They pool the first token, as `BertForSequenceClassification` does, which lets (d) skip most of the last layer.
+(a) and (d) have the same order of batches, (b) and (c) the Trainer's. Mean scores are over the trials that were timed;
+(d) has more seeds. The texts are short; the longer texts are beside max_length, the less (a) wastes. Scores of the mini
+model say nothing about English.
 """
 GROWTH = (
     ("growth", "rows", "Cost of a trial by training rows (mini model, 2 epochs, 200 dev rows)"),
@@ -41,7 +65,11 @@ GROWTH = (
         "layers",
         "Cost of a trial by layers (untrained models of the mini model's width, 500 rows, 2 epochs, 200 dev rows)",
     ),
-    ("growth", "workers", "Trials an hour by workers (mini model, 250 rows, 2 epochs, 200 dev rows, sweeps of 8)"),
+    (
+        "growth",
+        "workers",
+        "Trials an hour by workers (mini model, 250 rows, 2 epochs, 200 dev rows, sweeps of 8, their start included)",
+    ),
     ("store", "rows", "Commands by trials in the store, in seconds"),
     ("load", "rows", "The queue's own cost in ms of CPU a trial: trials that do nothing, many workers at once"),
 )
@@ -51,7 +79,7 @@ def _speed(found: dict[str, Any]) -> str:
     check = found["check"]
     lines = [
         f"\n## `{' '.join(found['words'])}`\n",
-        "| way | trials an hour | seconds a trial | here | peak MB | mean score |",
+        "| way | trials an hour | seconds a trial | (d) does | peak MB | mean score |",
         "|---|---|---|---|---|---|",
     ]
     for way, name in NAMES.items():
@@ -64,8 +92,8 @@ def _speed(found: dict[str, Any]) -> str:
         numbers = f"{own['trials_per_hour']:.0f} | {spread} | {ratio} | {own['peak_memory_mb']:.0f}"
         lines.append(f"| {name} | {numbers} | {own['mean_score']:.3f} |")
     lines.append(
-        f"\nmax_length is {found['max_length']}. From the same first weights and batch order, without dropout, after "
-        f"{found['check_words']}: "
+        f"\nmax_length is {found['max_length']}. From the same first weights and batch order, without dropout, with "
+        f"`{found['check_words']}`: "
         f"the logits of (a) and (d) differ by at most {check['largest_difference_of_logits']:.1e}, "
         f"the scores are {check['score_papers_way']:.4f} and {check['score_here']:.4f}.\n"
     )

@@ -3,7 +3,8 @@
     python bench/store.py [--trials 100 1000 10000] [--json FILE]
 
 Each store is made in a temporary folder with the store's own writing functions: configs of a real sweep, results with
-invented scores, as many predictions and steps as a trial with 870 dev rows and five epochs of 500 rows leaves behind.
+invented scores, as many predictions and steps as a trial with 872 dev rows and five epochs of 500 rows leaves behind.
+The files were written just before, so they are in the system's cache.
 """
 
 import argparse
@@ -27,6 +28,7 @@ from bertxfer.processes import whoami
 from bertxfer.queue import end_attempt
 from bertxfer.store import Store
 from bertxfer.sweep import sweep_of
+from bertxfer.trial import inputs
 
 WORDS = ("experiment=tamkin2020/fig2", "model=mini")
 A_SEED = 104  # trials of this sweep for each seed
@@ -88,6 +90,8 @@ def _finish(trial: Trial, store: Store, random: numpy.random.Generator) -> None:
         "index": numpy.arange(DEV_ROWS),
         "label": labels,
         "prediction": numpy.where(right, labels, 1 - labels),
+        "logit_0": random.random(DEV_ROWS, dtype=numpy.float32),
+        "logit_1": random.random(DEV_ROWS, dtype=numpy.float32),
     }
     history = [{"step": i + 1, "loss": float(x), "lr": 5e-4} for i, x in enumerate(random.random(STEPS))]
     score = float(right.mean())
@@ -96,6 +100,7 @@ def _finish(trial: Trial, store: Store, random: numpy.random.Generator) -> None:
         "id": trial.id,
         "score": score,
         "metrics": {science.task.headline: score},
+        "undefined": {},
         "task": science.task.name,
         "model": science.model.name,
         "treatment": science.as_dict()["treatment"],
@@ -105,11 +110,13 @@ def _finish(trial: Trial, store: Store, random: numpy.random.Generator) -> None:
         "n_train": science.data.n,
         "n_dev": DEV_ROWS,
         "data_digest": "0" * 16,
+        "inputs": inputs(trial),
         "steps": STEPS,
         "epochs": science.training.epochs,
         "resumed_at_step": None,
         "weights_digest": "0" * 16,
         "timings": {"load": 0.1, "treat": 0.1, "evaluate": 1.0, "train": float(random.uniform(8, 12))},
+        "peak_memory_mb": 500.0,
         "environment": {"bertxfer": "0", "git_revision": None, "git_dirty": None, "torch": "0", "device": "cpu"},
     }
     folder = store.begin(trial)

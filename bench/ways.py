@@ -5,7 +5,11 @@
 TRIAL.json says what to do: where the model, its first weights and the rows are, and how to train. `paper` pads every
 row to max_length and evaluates in batches of 8, as the code of the papers does. `trainer` is the Hugging Face Trainer
 as its documentation has it: padded to the longest of a batch, evaluation with its default batch size. `grouped` is the
-same with rows of like length in a batch and evaluation batches of 64. All evaluate after every epoch.
+same with rows of like length in a batch and evaluation batches of 64. All evaluate after every epoch. `paper` has plain
+Adam, as that code has; the Trainer's default is fused AdamW, here without weight decay, which is Adam.
+
+Prints its score and its own peak memory as JSON. What the system tells a parent of its child's peak would not do: it is
+never below the parent's own.
 """
 
 import json
@@ -34,7 +38,12 @@ def main() -> None:
     tokenizer = AutoTokenizer.from_pretrained(trial["model"])
     torch.manual_seed(trial["seed"])
     run = {"paper": paper, "trainer": trainer, "grouped": partial(trainer, grouped=True)}[way]
-    print(json.dumps(run(model, tokenizer, trial)))
+    print(json.dumps({**run(model, tokenizer, trial), "peak_memory_mb": peak_memory_mb()}))
+
+
+def peak_memory_mb() -> float:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM:"))
 
 
 def paper(model: Any, tokenizer: Any, trial: dict[str, Any]) -> dict[str, Any]:
