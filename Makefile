@@ -100,7 +100,7 @@ lint: setup  ## ruff and mypy
 check: test test-long test-faults test-trackers test-bench test-slurm lint  ## what CI runs
 
 mini: setup  ## the mini model made again from nothing, in at most an hour
-	$(BIN)/python -m bertxfer.mini.pretrain --out bertxfer/mini/model
+	$(BIN)/python -m bertxfer.tasks.mini.pretrain --out bertxfer/tasks/mini/model
 
 clean:  ## the virtual environment and caches; results stay
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache dist build

@@ -62,7 +62,7 @@ def untrained(layers: int, scratch: Path) -> Path:
 
     from transformers import BertConfig, BertModel
 
-    mini = Path(__file__).parent.parent / "bertxfer" / "mini" / "model"
+    mini = Path(__file__).parent.parent / "bertxfer" / "tasks" / "mini" / "model"
     folder = scratch / f"layers{layers}"
     config = BertConfig.from_pretrained(mini, num_hidden_layers=layers)
     BertModel(config).save_pretrained(folder)

@@ -13,7 +13,7 @@ from typing import Any
 
 from speed import CORES, NAMES, ROOT  # type: ignore[import-not-found]
 
-from bertxfer.environment import revision
+from bertxfer.system.environment import revision
 
 PACKAGES = ("torch", "transformers", "accelerate")
 

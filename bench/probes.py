@@ -19,12 +19,12 @@ from typing import Any
 import torch
 from torch import nn
 
-from bertxfer import devices, encoders, heads
-from bertxfer.data import epoch_order
-from bertxfer.identity import Trial
-from bertxfer.science import Science
-from bertxfer.store import Store
-from bertxfer.trial import load_data
+from bertxfer.learning import devices, encoders, heads
+from bertxfer.learning.data import epoch_order
+from bertxfer.learning.run import load_data
+from bertxfer.store.store import Store
+from bertxfer.trials.science import Science
+from bertxfer.trials.trial import Trial
 
 STEPS = 40  # of the plain way, timed before and after
 

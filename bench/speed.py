@@ -136,15 +136,15 @@ def describe(words: list[str], seed: int, scratch: Path) -> Path:
     """A trial as bench/ways.py reads it: the rows, the order and the first weights that it has here."""
     from safetensors.torch import save_file
 
-    from bertxfer import data, heads, starts
-    from bertxfer.store import Store
-    from bertxfer.trial import load_data
+    from bertxfer.learning import data, heads, start
+    from bertxfer.learning.run import load_data
+    from bertxfer.store.store import Store
     from tests.running import trial
 
     one = trial(*words, f"seed={seed}", f"runtime.output_dir={scratch / 'tokens'}")
     science, store = one.science, Store(scratch / "tokens")
     rows = dict(zip(("train", "dev"), load_data(one, store), strict=True))
-    model = heads.Model(starts.start(one, store.artifacts).encoder, science)
+    model = heads.Model(start.start(one, store.artifacts).encoder, science)
     folder = scratch / f"seed{seed}"
     folder.mkdir(exist_ok=True)
     names = {"classifier.": "classifier.", "pooler.": "bert.pooler.", "encoder.": "bert."}

@@ -20,15 +20,16 @@ from typing import Any
 
 import numpy
 
-from bertxfer import files, manifest
-from bertxfer.composer import Composer
-from bertxfer.config import conf_dir
-from bertxfer.identity import Trial
-from bertxfer.processes import whoami
-from bertxfer.queue import end_attempt
-from bertxfer.store import Store
-from bertxfer.sweep import sweep_of
-from bertxfer.trial import inputs
+from bertxfer.config.composer import Composer
+from bertxfer.config.schema import conf_dir
+from bertxfer.learning.run import inputs
+from bertxfer.store.store import Store
+from bertxfer.sweeps import manifest
+from bertxfer.sweeps.queue import end_attempt
+from bertxfer.sweeps.sweep import sweep_of
+from bertxfer.system import files
+from bertxfer.system.processes import whoami
+from bertxfer.trials.trial import Trial
 
 WORDS = ("experiment=tamkin2020/fig2", "model=mini")
 A_SEED = 104  # trials of this sweep for each seed

@@ -9,7 +9,8 @@ from functools import partial
 import hydra
 from omegaconf import DictConfig
 
-from bertxfer import command, config, verbs
+from bertxfer import verbs
+from bertxfer.config import command_line, complaints, schema
 from bertxfer.errors import BertxferError
 
 
@@ -29,7 +30,7 @@ def run(words: Sequence[str]) -> int:
         except Exception as error:
             return _say_complaint(error)
     if "--help" in words or "-h" in words:
-        from bertxfer import help
+        from bertxfer.config import help
 
         print(help.text())
         return 0
@@ -37,15 +38,15 @@ def run(words: Sequence[str]) -> int:
         return _say("an override is key=value, without spaces around the =", 2)
     if words and words[0].isidentifier():
         return _say(f"{words[0]!r} is no verb; there are {', '.join(verbs.VERBS)}, and everything else is key=value", 2)
-    config.register()
+    schema.register()
     full_errors = "HYDRA_FULL_ERROR" in os.environ
     # Hydra then lets errors through instead of printing several lines of its own and exiting.
     os.environ["HYDRA_FULL_ERROR"] = "1"
-    sys.argv[1:] = command.in_order(words)
+    sys.argv[1:] = command_line.in_order(words)
     failures: list[BertxferError | OSError] = []
 
     def app(cfg: DictConfig) -> None:
-        from bertxfer import launchers, sweep
+        from bertxfer.sweeps import launchers, sweep
 
         try:
             compose = partial(hydra.compose, "config")
@@ -54,7 +55,7 @@ def run(words: Sequence[str]) -> int:
             failures.append(error)
 
     try:
-        hydra.main(config_path=str(config.conf_dir()), config_name="config", version_base="1.3")(app)()
+        hydra.main(config_path=str(schema.conf_dir()), config_name="config", version_base="1.3")(app)()
         for failure in failures:
             raise failure
     except BertxferError as error:
@@ -68,8 +69,8 @@ def run(words: Sequence[str]) -> int:
 
 def _say_complaint(error: Exception) -> int:
     """What a config or the file system is to blame for, in one sentence; anything else is our own error."""
-    if command.is_complaint(error):
-        return _say(command.one_sentence(error, config.keys()), 2)
+    if complaints.is_complaint(error):
+        return _say(complaints.one_sentence(error, schema.keys()), 2)
     if isinstance(error, OSError):
         return _say(f"{error.filename or 'the file system'}: {error.strerror or error}{_HINTS.get(error.errno, '')}", 1)
     raise error

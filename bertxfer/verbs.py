@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bertxfer.composer import Composer
+    from bertxfer.config.composer import Composer
 
 
 def _parser(verb: str, promise: str) -> argparse.ArgumentParser:
@@ -20,7 +20,7 @@ def _parser(verb: str, promise: str) -> argparse.ArgumentParser:
 
 
 def status(words: Sequence[str]) -> int:
-    from bertxfer.status import show
+    from bertxfer.sweeps.status import show
 
     parser = _parser("status", "Shows every sweep, or one sweep trial by trial, or everything about one trial.")
     parser.add_argument("name", nargs="?", help="a sweep (the beginning of its name is enough) or a trial's id")
@@ -30,11 +30,11 @@ def status(words: Sequence[str]) -> int:
 
 
 def worker(words: Sequence[str]) -> int:
-    from bertxfer import manifest
-    from bertxfer.launchers.base import new_launch
-    from bertxfer.queue import Queue, Rules
-    from bertxfer.status import Watch, counts_line, latest_launch
-    from bertxfer.worker import Post, supervise
+    from bertxfer.sweeps import manifest
+    from bertxfer.sweeps.launchers.base import new_launch
+    from bertxfer.sweeps.queue import Queue, Rules
+    from bertxfer.sweeps.status import Watch, counts_line, latest_launch
+    from bertxfer.sweeps.worker import Post, supervise
 
     parser = _parser("worker", "Joins a sweep: takes its unfinished trials until none is left.")
     parser.add_argument("sweep")
@@ -52,10 +52,10 @@ def worker(words: Sequence[str]) -> int:
 
 
 def cancel(words: Sequence[str]) -> int:
-    from bertxfer import manifest
-    from bertxfer.launchers.base import mark_cancelled
-    from bertxfer.launchers.local import end_workers
-    from bertxfer.launchers.slurm import cancel_jobs
+    from bertxfer.sweeps import manifest
+    from bertxfer.sweeps.launchers.base import mark_cancelled
+    from bertxfer.sweeps.launchers.local import end_workers
+    from bertxfer.sweeps.launchers.slurm import cancel_jobs
 
     parser = _parser("cancel", "Ends the workers of a sweep, and only those; what they do is given back.")
     parser.add_argument("sweep")
@@ -93,8 +93,8 @@ def plan(words: Sequence[str]) -> int:
 
     from rich.console import Console
 
-    from bertxfer import plan as planning
-    from bertxfer.inputs import Inputs
+    from bertxfer.review import plan as planning
+    from bertxfer.trials.inputs import Inputs
 
     parser = _parser("plan", "Shows what a run with the same words would do, and starts nothing.")
     _hydra_words(parser)
@@ -116,8 +116,8 @@ def plan(words: Sequence[str]) -> int:
 
 
 def _check_all() -> int:
-    from bertxfer.config import conf_dir
-    from bertxfer.listing import Broken, listing
+    from bertxfer.config.schema import conf_dir
+    from bertxfer.review.listing import Broken, listing
 
     found = listing(conf_dir()).experiments
     for name, places in found.items():
@@ -131,7 +131,7 @@ def _trials(places: Sequence[Any]) -> str:
 
 
 def explain(words: Sequence[str]) -> int:
-    from bertxfer import explain as explaining
+    from bertxfer.review import explain as explaining
 
     parser = _parser("explain", "Says which file, defaults list or override gave a key its value.")
     parser.add_argument("key", help="as optimizer.lr, or a group as optimizer for all its keys")
@@ -152,24 +152,24 @@ def _hydra_words(parser: argparse.ArgumentParser) -> None:
 
 def _composer(told: argparse.Namespace) -> tuple["Composer", list[str]]:
     """A composer as a run with these words has it, and the overrides that are not Hydra's own."""
-    from bertxfer import command
-    from bertxfer.composer import Composer
-    from bertxfer.config import conf_dir
+    from bertxfer.config import command_line
+    from bertxfer.config.composer import Composer
+    from bertxfer.config.schema import conf_dir
     from bertxfer.errors import ConfigError
 
     for folder in told.config_dir:
         if not Path(folder).is_dir():
             raise ConfigError("--config-dir", f"there is no folder {folder}")
-    words = command.in_order(told.words)
+    words = command_line.in_order(told.words)
     own = [word for word in words if re.match(r"[+~]*hydra[./]", word)]
     composer = Composer(conf_dir(), own, told.config_dir, told.config_name)
     return composer, [word for word in words if word not in own]
 
 
 def diff(words: Sequence[str]) -> int:
-    from bertxfer import rendering
-    from bertxfer.review import review
-    from bertxfer.store import Store
+    from bertxfer.review import rendering
+    from bertxfer.review.diff import review
+    from bertxfer.store.store import Store
 
     parser = _parser("diff", "Says which trials the working tree adds, removes and changes, compared with a revision.")
     parser.add_argument("revision", nargs="?", help="a branch, tag or commit (where this branch left the main branch)")
@@ -187,7 +187,7 @@ def experiments(words: Sequence[str]) -> int:
     from rich.console import Console
     from rich.table import Table
 
-    from bertxfer.experiments import presets
+    from bertxfer.review.experiments import presets
 
     parser = _parser("experiments", "Lists the presets: their trials, how many are done, and what the rest costs.")
     _hydra_words(parser)
@@ -204,7 +204,7 @@ def experiments(words: Sequence[str]) -> int:
 
 def export(words: Sequence[str]) -> int:
     from bertxfer.report import results
-    from bertxfer.store import Store
+    from bertxfer.store.store import Store
 
     parser = _parser(
         "export", "Writes every stored trial as a row of one flat file, for pandas, duckdb or a spreadsheet."
@@ -220,9 +220,9 @@ def export(words: Sequence[str]) -> int:
 
 
 def track(words: Sequence[str]) -> int:
-    from bertxfer import manifest, tracking
-    from bertxfer.checks import TRACKERS, check_trackers
-    from bertxfer.store import Store
+    from bertxfer.config.checks import TRACKERS, check_trackers
+    from bertxfer.store.store import Store
+    from bertxfer.sweeps import manifest, tracking
 
     parser = _parser("track", "Logs finished trials that were not logged when they ended.")
     parser.add_argument("tracker", help=f"one of {', '.join(TRACKERS)}")
@@ -241,8 +241,8 @@ def track(words: Sequence[str]) -> int:
 
 
 def verify(words: Sequence[str]) -> int:
-    from bertxfer import verify as verifying
-    from bertxfer.store import Store
+    from bertxfer.store.store import Store
+    from bertxfer.sweeps import verify as verifying
 
     parser = _parser("verify", "Runs stored trials again in a scratch folder and says whether the numbers agree.")
     parser.add_argument("name", nargs="?", help="a trial's id, or a sweep (all that is stored)")

@@ -43,7 +43,7 @@ class GridsSweeper(_Composer, Sweeper):
     """Everything Hydra's grammar sweeps, times an experiment's union of grids, as one list of distinct trials."""
 
     def sweep(self, arguments: list[str]) -> Any:
-        from bertxfer import launchers, sweep
+        from bertxfer.sweeps import launchers, sweep
 
         for note in sweep.notes_of(arguments, self):
             print(note)
@@ -57,7 +57,7 @@ class TrialLauncher(_Composer, Launcher):
         self.settings = settings
 
     def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
-        from bertxfer import launchers, sweep
+        from bertxfer.sweeps import launchers, sweep
 
         task_named = sweep.task_finder(self.compose)
         configs = [sweep.config_with(self.compose(words), task_named) for words in job_overrides]
@@ -72,7 +72,7 @@ class TrialLauncher(_Composer, Launcher):
 
 def _settings(config: DictConfig | None) -> Any:
     """The launcher that hydra.launcher describes."""
-    from bertxfer import launchers
+    from bertxfer.sweeps import launchers
 
     assert config is not None
     settings = OmegaConf.to_container(config.hydra.launcher, resolve=True)

@@ -11,12 +11,13 @@ from pathlib import Path
 import pytest
 from hydra import compose, initialize_config_dir
 
-from bertxfer import config
-from bertxfer.composer import Composer
-from bertxfer.config import PACKAGE, Config
-from bertxfer.sweep import config_with, task_finder
+from bertxfer.config import schema
+from bertxfer.config.composer import Composer
+from bertxfer.config.schema import Config
+from bertxfer.sweeps.sweep import config_with, task_finder
+from bertxfer.system.package import PACKAGE
 
-MINI = PACKAGE / "mini" / "model"
+MINI = PACKAGE / "tasks" / "mini" / "model"
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
@@ -54,8 +55,8 @@ def environment(tmp_path: Path, more: dict[str, str] | None = None) -> dict[str,
 
 def composed(*words: str) -> Config:
     """The config that these words on a command line mean."""
-    config.register()
-    with initialize_config_dir(str(config.conf_dir()), version_base="1.3"):
+    schema.register()
+    with initialize_config_dir(str(schema.conf_dir()), version_base="1.3"):
         return config_with(compose("config", overrides=list(words)), task_finder(partial(compose, "config")))
 
 
@@ -80,7 +81,7 @@ def shallow_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def bert(layers: int, folder: Path) -> Path:
     from transformers import BertConfig, BertModel
 
-    from bertxfer.mini import lexicon
+    from bertxfer.tasks.mini import lexicon
 
     shape = {"hidden_size": 24, "num_attention_heads": 12, "intermediate_size": 32, "max_position_embeddings": 128}
     words = len(lexicon.vocabulary())
@@ -116,4 +117,4 @@ def tiny_words(tiny_model: Path, *words: str) -> Sequence[str]:
 @pytest.fixture(scope="session")
 def composer() -> Composer:
     """Composes as a run does, for tests that want the trials of a multirun and run none."""
-    return Composer(config.conf_dir())
+    return Composer(schema.conf_dir())

@@ -14,8 +14,8 @@ from transformers import (
     RobertaModel,
 )
 
-from bertxfer.architectures import FAMILIES
-from bertxfer.mini import lexicon
+from bertxfer.tasks.mini import lexicon
+from bertxfer.trials.families import FAMILIES
 from tests.conftest import saved
 
 WORDS = len(lexicon.vocabulary())

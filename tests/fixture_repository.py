@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from bertxfer.config import PACKAGE
+from bertxfer.system.package import PACKAGE
 
 EXPERIMENTS = {
     "alpha": "{task: [mini_sst2, mini_cola], scheme: incremental, k: [0, 6], seed: [0, 1]}",  # 8 trials

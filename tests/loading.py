@@ -12,13 +12,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from bertxfer import draining, manifest
-from bertxfer.config import Artifacts, Runtime
-from bertxfer.identity import trial_of
-from bertxfer.manifest import Manifest
-from bertxfer.queue import Queue
-from bertxfer.store import Store
-from bertxfer.sweep import Point, Sweep
+from bertxfer.config.schema import Artifacts, Runtime
+from bertxfer.store.store import Store
+from bertxfer.sweeps import draining, manifest
+from bertxfer.sweeps.manifest import Manifest
+from bertxfer.sweeps.queue import Queue
+from bertxfer.sweeps.sweep import Point, Sweep
+from bertxfer.trials.trial import trial_of
 from tests.conftest import composed
 
 
@@ -67,7 +67,7 @@ def main() -> None:
         return len(taken)
 
     draining.run_claimed = do_nothing
-    sys.modules["bertxfer.trial"] = types.ModuleType("bertxfer.trial")  # it would bring torch along
+    sys.modules["bertxfer.learning.run"] = types.ModuleType("bertxfer.learning.run")  # it would bring torch along
     draining.drain(sweep.trials, Queue(sweep.store, "load"), sweep.runtime, draining.Stop())
     assert "torch" not in sys.modules
     seconds = {"starting": starting, "reading": reading - starting, "draining": _cpu() - reading}

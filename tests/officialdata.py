@@ -50,7 +50,7 @@ def _squad(count: int, text: Callable[[], str]) -> dict[str, object]:
 
 
 def _speaker(random: Random) -> Callable[[], str]:
-    from bertxfer.mini import lexicon
+    from bertxfer.tasks.mini import lexicon
 
     words = [word for word in lexicon.vocabulary() if word.isalpha()]
     return lambda: " ".join(random.choices(words, k=6))

@@ -4,11 +4,12 @@ import json
 from pathlib import Path
 from typing import Any
 
-from bertxfer.config import Runtime
-from bertxfer.draining import Stop, drain
-from bertxfer.identity import Trial, trial_of
-from bertxfer.queue import Queue
-from bertxfer.store import Result, Store
+from bertxfer.config.schema import Runtime
+from bertxfer.store.results import Result
+from bertxfer.store.store import Store
+from bertxfer.sweeps.draining import Stop, drain
+from bertxfer.sweeps.queue import Queue
+from bertxfer.trials.trial import Trial, trial_of
 from tests.conftest import composed
 
 RUNTIME = Runtime(device="cpu", threads=1)

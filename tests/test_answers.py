@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from bertxfer import answers
-from bertxfer.science import SpanScience
+from bertxfer.tasks import answers
+from bertxfer.tasks.task import SpanScience
 
 SPAN = SpanScience(question_length=64, answer_length=3, n_best=5, null_threshold=0.0)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bertxfer.artifacts import Artifacts
+from bertxfer.store.artifacts import Artifacts
 
 
 def write(artifacts: Artifacts, name: str, size: int, used: float) -> Path:

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from safetensors.torch import load_file
 
-from bertxfer import starts
-from bertxfer.chains import describe, prefix_of, prefixes
-from bertxfer.config import Training
+from bertxfer.config.schema import Training
 from bertxfer.errors import ConfigError
-from bertxfer.science import Science
-from bertxfer.store import Store
-from bertxfer.training import Part, epoch_steps
+from bertxfer.learning import start
+from bertxfer.learning.training import Part, epoch_steps
+from bertxfer.store.store import Store
+from bertxfer.trials.chains import describe, prefix_of, prefixes
+from bertxfer.trials.science import Science
 from tests.conftest import Run, tiny_words
 from tests.running import attempts, drained, result, trial
 
@@ -151,11 +151,11 @@ def test_a_chain_goes_on_from_its_stage_and_is_treated_before_the_last(shallow_m
     told = result(store, chain)["begun_from"]
     assert told == {"trial": stage.id, "encoder": path.stem}
     kept = load_file(path)
-    begin = starts.start(chain, store.artifacts)
+    begin = start.start(chain, store.artifacts)
     now = begin.encoder.state_dict()
     changed = {name for name, tensor in now.items() if not tensor.equal(kept[name])}
     assert changed == {name for name in now if ".attention." in name}
-    pretrained = starts.pretrained(chain).state_dict()
+    pretrained = start.pretrained(chain).state_dict()
     assert not kept["encoder.layer.0.output.dense.weight"].equal(pretrained["encoder.layer.0.output.dense.weight"])
 
 
@@ -231,7 +231,7 @@ def test_the_steps_of_an_interleaved_epoch() -> None:
 
 
 def test_an_interleaved_trial_goes_on_to_the_same_bits(bertxfer: Run, shallow_model: Path, tmp_path: Path) -> None:
-    from bertxfer.trial import Interrupted, run
+    from bertxfer.learning.run import Interrupted, run
     from tests.running import RUNTIME
 
     words = [*tiny_words(shallow_model), "intermediate=mini_qnli", "intermediate_mode=interleave"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bertxfer.command import in_order
+from bertxfer.config.words import in_order
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from bertxfer import costs
-from bertxfer.costs import Timing, Work
-from bertxfer.identity import trial_of
-from bertxfer.store import Store
+from bertxfer.review import costs
+from bertxfer.review.costs import Timing, Work
+from bertxfer.store.store import Store
+from bertxfer.trials.trial import trial_of
 from tests.conftest import composed
 
 LIKE = Work("m", "t", 500, 5)

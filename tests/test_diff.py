@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from bertxfer import diff
-from bertxfer.listing import Broken, Listing, Place
+from bertxfer.review import comparison
+from bertxfer.review.listing import Broken, Listing, Place
 from tests.fixture_repository import FixtureRepository, places
 from tests.test_cli import split_imports
 
@@ -130,7 +130,7 @@ def test_finished_results_become_unused_or_stay(repository: FixtureRepository) -
 
 
 def test_another_semantics_of_the_code_invalidates_all(repository: FixtureRepository) -> None:
-    path = repository.root / "bertxfer" / "science.py"
+    path = repository.root / "bertxfer" / "trials" / "science.py"
     tree = ast.parse(path.read_text())
     (number,) = [
         node.lineno
@@ -145,22 +145,22 @@ def test_another_semantics_of_the_code_invalidates_all(repository: FixtureReposi
     assert sum(counts(found)[2] for found in told["experiments"]) == 15
     (difference,) = told["by_name"]["beta"]["changed"][0]["differences"]
     assert (difference["key"], difference["old"], difference["new"]) == ("semantics", before, before + 1)
-    assert difference["source"].startswith(f"bertxfer/science.py:{number}:")
+    assert difference["source"].startswith(f"bertxfer/trials/science.py:{number}:")
 
 
 def test_a_changed_default_of_the_schema_is_found_in_the_code(repository: FixtureRepository) -> None:
-    repository.edit("bertxfer/config.py", "clip: float | None = 1.0", "clip: float | None = 2.0")
+    repository.edit("bertxfer/config/schema.py", "clip: float | None = 1.0", "clip: float | None = 2.0")
     told = repository.diff("main", "beta")
     (group,) = told["by_name"]["beta"]["changed"]
     (difference,) = group["differences"]
     assert (difference["key"], difference["old"], difference["new"]) == ("training.clip", 1.0, 2.0)
-    assert difference["source"].startswith("bertxfer/config.py:")
+    assert difference["source"].startswith("bertxfer/config/schema.py:")
 
 
 def test_a_revision_without_a_listing_is_read_by_the_code_of_the_working_tree(repository: FixtureRepository) -> None:
-    (repository.root / "bertxfer" / "listing.py").rename(repository.root / "listing.py")
+    (repository.root / "bertxfer" / "review" / "listing.py").rename(repository.root / "listing.py")
     repository.commit()
-    (repository.root / "listing.py").rename(repository.root / "bertxfer" / "listing.py")
+    (repository.root / "listing.py").rename(repository.root / "bertxfer" / "review" / "listing.py")
     repository.experiment("gamma", "{scheme: scratch, seed: 'range(5)'}")
     told = repository.diff("HEAD")
     assert counts(told["by_name"]["gamma"]) == (1, 0, 0, 4)
@@ -219,7 +219,7 @@ def test_a_place_is_what_the_varying_axes_say() -> None:
     old = listed(e=[at("a", {"k": 1}, 0, 5), at("b", {"k": 2}, 0, 5)])  # seed 0 by default
     axes = [{"k": k, "seed": seed, "training.epochs": 3} for k in (1, 2) for seed in (1, 0)]
     new = listed(e=[at(f"{said['k']}{said['seed']}", said, said["seed"], 3) for said in axes])
-    (found,) = diff.compare(old, new)
+    (found,) = comparison.compare(old, new)
     (group,) = found.changed
     assert {(before.id, now.id) for before, now in group.pairs} == {("a", "10"), ("b", "20")}
     assert [(d.key, d.old, d.new) for d in group.differences] == [("training.epochs", 5, 3)]
@@ -229,6 +229,6 @@ def test_a_place_is_what_the_varying_axes_say() -> None:
 def test_a_cause_is_named_by_its_config_key() -> None:
     one = place("a", {"treatment": {"sd": 0.02}, "seeds": {"head": 0}}, {"init": {"sd": 0.02}, "seed": 0, "x": 1})
     other = place("b", {"treatment": {"sd": 0.03}, "seeds": {"head": 0}}, {"init": {"sd": 0.03}, "seed": 0, "x": 2})
-    assert [(d.key, d.old, d.new) for d in diff.differences_of(one, other)] == [("init.sd", 0.02, 0.03)]
+    assert [(d.key, d.old, d.new) for d in comparison.differences_of(one, other)] == [("init.sd", 0.02, 0.03)]
     newer = place("c", {"treatment": {"sd": 0.02}, "seeds": {"head": 0}, "task": {"version": "2"}}, one.config)
-    assert [d.key for d in diff.differences_of(one, newer)] == ["task.version"]
+    assert [d.key for d in comparison.differences_of(one, newer)] == ["task.version"]

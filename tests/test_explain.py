@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from bertxfer.config import conf_dir
+from bertxfer.config.schema import conf_dir
 from tests.conftest import Run, only_line
 
 
@@ -21,7 +21,8 @@ def test_through_an_interpolation(bertxfer: Run) -> None:
 
 def test_overrides_and_what_they_replace(bertxfer: Run) -> None:
     told = bertxfer("explain", "training.epochs", "training.epochs=9").stdout.splitlines()
-    file, schema = line_of("conf/training/finetune.yaml", "epochs:"), line_of("bertxfer/config.py", "epochs: int")
+    file = line_of("conf/training/finetune.yaml", "epochs:")
+    schema = line_of("bertxfer/config/schema.py", "epochs: int")
     assert told == [
         "training.epochs = 9",
         "  the command line (training.epochs=9)",

@@ -15,9 +15,9 @@ from transformers import (
     RobertaModel,
 )
 
-from bertxfer.identity import Trial
-from bertxfer.store import Store
+from bertxfer.store.store import Store
 from bertxfer.tasks import source_of
+from bertxfer.trials.trial import Trial
 from tests.conftest import saved, tiny_words
 from tests.running import drained, result, trial
 from tests.test_heads import TASKS
@@ -71,11 +71,11 @@ def test_a_head_that_transformers_does_not_have_lies_beside_the_encoder(shallow_
 
 
 def test_a_span_model_is_loaded_whole(shallow_model: Path, tmp_path: Path) -> None:
-    from bertxfer import export, heads, starts
+    from bertxfer.learning import heads, kept_model, start
 
     one = trial(*tiny_words(shallow_model, *TASKS["span"]))
-    model = heads.Model(starts.pretrained(one), one.science).eval()
-    export.write(one, model, tmp_path / "model")
+    model = heads.Model(start.pretrained(one), one.science).eval()
+    kept_model.write(one, model, tmp_path / "model")
     loaded = AutoModelForQuestionAnswering.from_pretrained(tmp_path / "model").eval()
     batch = {"input_ids": torch.tensor([[2, 5, 6, 3]]), "attention_mask": torch.ones(1, 4, dtype=torch.long)}
     with torch.no_grad():

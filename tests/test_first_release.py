@@ -7,9 +7,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from bertxfer import verify
-from bertxfer.queue import Queue
-from bertxfer.store import Store
+from bertxfer.store.store import Store
+from bertxfer.sweeps import verify
+from bertxfer.sweeps.queue import Queue
 from tests.conftest import Run
 
 FIXTURE = Path(__file__).parent / "fixtures" / "store-v1"

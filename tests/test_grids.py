@@ -7,10 +7,10 @@ import pytest
 from hydra import initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
 
-from bertxfer import config, grids
+from bertxfer.config import grids, schema
+from bertxfer.config.grids import Shape
 from bertxfer.errors import ConfigError
-from bertxfer.grids import Shape
-from bertxfer.sweep import axes_of
+from bertxfer.sweeps.sweep import axes_of
 from tests.conftest import Run, composed, only_line
 
 BERT, MINILM = Shape(12, 12), Shape(6, 12)
@@ -81,8 +81,8 @@ def test_tiny_grids_are_small_and_keep_sizes_apart() -> None:
 
 
 def test_the_first_dev_rows_are_another_trial_and_all_of_them_the_old_one() -> None:
-    from bertxfer.identity import trial_of
-    from bertxfer.science import Science
+    from bertxfer.trials.science import Science
+    from bertxfer.trials.trial import trial_of
 
     whole, cut = trial_of(composed()), trial_of(composed("data.dev_n=8"))
     assert "dev_n" not in whole.science.as_dict()["data"]
@@ -107,8 +107,8 @@ def test_the_command_line_fits_axes_to_the_model_and_what_is_typed_stays(bertxfe
 
 
 def test_groups_exist_for_what_stands_in() -> None:
-    config.register()
-    with initialize_config_dir(str(config.conf_dir()), version_base="1.3"):
+    schema.register()
+    with initialize_config_dir(str(schema.conf_dir()), version_base="1.3"):
         tasks = GlobalHydra.instance().config_loader().get_group_options("task")
     stand_ins = composed().model.stand_ins
     assert stand_ins and set(stand_ins) | set(stand_ins.values()) <= set(tasks)

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from bertxfer import encoders, heads
-from bertxfer.identity import trial_of
+from bertxfer.learning import encoders, heads
+from bertxfer.trials.trial import trial_of
 from tests.conftest import composed, tiny_words
 
 TASKS = {

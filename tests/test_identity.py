@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from bertxfer.identity import trial_of
-from bertxfer.science import Science, identify
+from bertxfer.trials.science import Science, identify
+from bertxfer.trials.trial import trial_of
 from tests.conftest import composed
 
 GOLDEN = Path(__file__).parent / "golden_ids.json"

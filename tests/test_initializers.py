@@ -6,8 +6,8 @@ import pytest
 import torch
 from scipy import stats
 
-from bertxfer.initializers import redraw
-from bertxfer.schemes import Initializer, treatment_of
+from bertxfer.learning.initializers import redraw
+from bertxfer.trials.treatments import Initializer, treatment_of
 from tests.conftest import composed
 
 WEIGHT, BIAS, GAMMA, BETA = "x.dense.weight", "x.dense.bias", "x.LayerNorm.weight", "x.LayerNorm.bias"

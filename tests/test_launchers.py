@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from bertxfer.errors import ConfigError
-from bertxfer.launchers import make
-from bertxfer.launchers.local import Local, visible_gpus
-from bertxfer.launchers.slurm import Slurm, chunks
+from bertxfer.sweeps.launchers import make
+from bertxfer.sweeps.launchers.local import Local, visible_gpus
+from bertxfer.sweeps.launchers.slurm import Slurm, chunks
 from tests.conftest import Run, tiny_words
 from tests.sweeping import (
     SLOW,

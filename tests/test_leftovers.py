@@ -8,13 +8,13 @@ import sys
 import time
 from pathlib import Path
 
-from bertxfer.leftovers import remove_cards, remove_temporaries
-from bertxfer.processes import whoami
+from bertxfer.system.leftovers import remove_cards, remove_temporaries
+from bertxfer.system.processes import whoami
 
 WRITES = """
 import sys, time
 from pathlib import Path
-from bertxfer.files import write_whole
+from bertxfer.system.files import write_whole
 
 def slowly(path):
     path.write_text("half")

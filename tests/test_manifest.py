@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from bertxfer import manifest
 from bertxfer.errors import BertxferError
-from bertxfer.launchers.base import launches, new_launch, write_down
+from bertxfer.sweeps import manifest
+from bertxfer.sweeps.launchers.base import launches, new_launch, write_down
 from tests.loading import sweep_of
 
 

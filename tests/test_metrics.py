@@ -7,7 +7,8 @@ import pytest
 from scipy import stats
 from sklearn import metrics as sk
 
-from bertxfer import checks, metrics
+from bertxfer.config import checks
+from bertxfer.tasks import metrics
 
 
 @pytest.mark.parametrize("seed", range(5))

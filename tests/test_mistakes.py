@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from bertxfer.science import identify
+from bertxfer.trials.science import identify
 from tests.conftest import Run, only_line
 from tests.test_first_release import FIXTURE
 

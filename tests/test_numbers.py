@@ -8,15 +8,16 @@ import pandas as pd
 import pytest
 import torch
 
-from bertxfer import evaluation, probing, summary
-from bertxfer.data import Dataset
 from bertxfer.errors import TrialError
+from bertxfer.learning import evaluation, probing
+from bertxfer.learning.data import Dataset
+from bertxfer.learning.run import refuse_what_is_no_number
 from bertxfer.report import bootstrap, tables
 from bertxfer.report import frame as frames
 from bertxfer.report import statistics as stats
-from bertxfer.science import TaskScience
-from bertxfer.store import Store
-from bertxfer.trial import refuse_what_is_no_number
+from bertxfer.store.store import Store
+from bertxfer.sweeps import summary
+from bertxfer.tasks.task import TaskScience
 from tests.conftest import Run, tiny_words
 from tests.report.stored import finish, point, seeds_of
 from tests.running import drained, result, trial
@@ -119,13 +120,14 @@ def test_constant_predictions_have_no_pearson_and_a_matthews_of_zero(shallow_mod
                labels=["no", "yes"], metrics=["matthews_correlation"], headline="matthews_correlation")  # fmt: skip
     from hydra import compose, initialize_config_dir
 
-    from bertxfer import config, sweep
-    from bertxfer.identity import trial_of
+    from bertxfer.config import schema
+    from bertxfer.sweeps import sweep
+    from bertxfer.trials.trial import trial_of
 
-    config.register()
+    schema.register()
     store = Store(tmp_path / "out")
     found = {}
-    with initialize_config_dir(str(config.conf_dir()), version_base="1.3"):
+    with initialize_config_dir(str(schema.conf_dir()), version_base="1.3"):
         for task in ("alike", "classes"):
             words = [f"hydra.searchpath=[file://{tmp_path / 'conf'}]", f"task={task}", f"model.name={shallow_model}"]
             cfg = compose("config", overrides=[*words, "training=none", "runtime.device=cpu"])

@@ -9,10 +9,10 @@ import torch
 from pyarrow import parquet
 from safetensors.torch import load_file, save_file
 
-from bertxfer import encoders, heads, packing, vocabulary
-from bertxfer.architectures import FAMILIES
-from bertxfer.identity import Trial
-from bertxfer.store import Store
+from bertxfer.learning import encoders, heads, packing, vocabulary
+from bertxfer.store.store import Store
+from bertxfer.trials.families import FAMILIES
+from bertxfer.trials.trial import Trial
 from tests.families import WORDS, small
 from tests.officialdata import write_official
 from tests.running import drained, result, trial

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bertxfer.files import write_json
+from bertxfer.system.files import write_json
 from tests.conftest import Run, only_line, tiny_words
 from tests.test_cli import split_imports
 

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from bertxfer import config, pretrained
-from bertxfer.architectures import FAMILIES
+from bertxfer.config import schema
 from bertxfer.errors import ConfigError
-from bertxfer.identity import trial_of
+from bertxfer.trials import pretrained
+from bertxfer.trials.families import FAMILIES
+from bertxfer.trials.trial import trial_of
 from tests.conftest import Run, composed, tiny_words
 
-MODELS = sorted(path.stem for path in (config.conf_dir() / "model").glob("*.yaml") if path.stem != "other")
+MODELS = sorted(path.stem for path in (schema.conf_dir() / "model").glob("*.yaml") if path.stem != "other")
 
 
 def test_the_models_of_the_papers_are_there() -> None:
@@ -38,7 +39,7 @@ def test_a_config_is_checked_without_the_hub(model: str) -> None:
 
 def test_minilm_is_what_its_config_says() -> None:
     declared = composed("model=minilm").model
-    found = pretrained.find(config.Model(name="minilm"))
+    found = pretrained.find(schema.Model(name="minilm"))
     assert (found.family, found.layers, found.heads, found.positions) == (
         declared.family,
         declared.layers,
@@ -62,14 +63,14 @@ def test_another_model_needs_a_name(bertxfer: Run) -> None:
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("pooling", ["cls", "mean"])
 def test_every_family_trains(tmp_path: Path, family: str, pooling: str) -> None:
-    from bertxfer import trial
-    from bertxfer.store import Store
+    from bertxfer.learning import run
+    from bertxfer.store.store import Store
     from tests.families import small
 
     model = small(family, tmp_path, layers=2, heads=2, width=24)
     words = ["task=mini_qnli", f"model.name={model}", f"model.pooling={pooling}", "training.epochs=1"]
     made = composed(*words, "data.n=8", "scheme=incremental", "k=1", "runtime.device=cpu")
-    result = trial.run(trial_of(made), Store(tmp_path), made.runtime)
+    result = run.run(trial_of(made), Store(tmp_path), made.runtime)
     assert result["steps"] == 1 and 0 <= result["score"] <= 1
 
 
@@ -78,7 +79,7 @@ def test_pickled_weights_are_read_as_tensors_only(tiny_model: Path, tmp_path: Pa
 
     import torch
 
-    from bertxfer import encoders
+    from bertxfer.learning import encoders
 
     folder = tmp_path / "pickled"
     shutil.copytree(tiny_model, folder)
@@ -105,7 +106,7 @@ def test_no_code_of_a_repository_is_run(tiny_model: Path, tmp_path: Path) -> Non
     (folder / "config.json").write_text(json.dumps(facts))
     (folder / "evil.py").write_text(f"open({str(tmp_path / 'executed')!r}, 'w')\n")
 
-    from bertxfer import encoders
+    from bertxfer.learning import encoders
 
     encoders.load(str(folder), trial_of(composed(*tiny_words(folder))).science.model)
     assert not (tmp_path / "executed").exists()

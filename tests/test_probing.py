@@ -9,12 +9,14 @@ import pytest
 import torch
 from torch import nn
 
-from bertxfer import chains, encoders, features, heads, probing, seeds, starts
-from bertxfer.data import epoch_order
 from bertxfer.errors import ConfigError
-from bertxfer.identity import Trial
-from bertxfer.store import Store
-from bertxfer.trial import load_data
+from bertxfer.learning import encoders, features, heads, probing, start
+from bertxfer.learning.data import epoch_order
+from bertxfer.learning.run import load_data
+from bertxfer.store.store import Store
+from bertxfer.system import seeds
+from bertxfer.trials import chains
+from bertxfer.trials.trial import Trial
 from tests.conftest import Run, tiny_words
 from tests.running import RUNTIME, attempts, drained, result, trial
 
@@ -116,7 +118,7 @@ def test_the_states_of_a_text_do_not_depend_on_its_company(low_model: Path, tmp_
     one = trial(*tiny_words(low_model), *PROBE, "probe.layer=3")
     store = Store(tmp_path / "a")
     train, dev = load_data(one, store)
-    begin = starts.start(one, store.artifacts)
+    begin = start.start(one, store.artifacts)
 
     def states(root: str, *sets: object) -> dict[bytes, torch.Tensor]:
         artifacts = Store(tmp_path / root).artifacts

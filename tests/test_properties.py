@@ -19,19 +19,20 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from omegaconf import DictConfig
 
-from bertxfer import command, config, manifest, sweep
-from bertxfer.composer import Composer
+from bertxfer.config import command_line, complaints, schema
+from bertxfer.config.composer import Composer
 from bertxfer.errors import BertxferError, DataError
-from bertxfer.identity import Trial
-from bertxfer.queue import Queue
 from bertxfer.report import frame as frames
 from bertxfer.report import results as exports
-from bertxfer.science import TaskScience
-from bertxfer.status import show
-from bertxfer.store import Store
-from bertxfer.summary import line, print_table
-from bertxfer.sweep import Point
+from bertxfer.store.store import Store
+from bertxfer.sweeps import manifest, sweep
+from bertxfer.sweeps.queue import Queue
+from bertxfer.sweeps.status import show
+from bertxfer.sweeps.summary import line, print_table
+from bertxfer.sweeps.sweep import Point
 from bertxfer.tasks import files, squad
+from bertxfer.tasks.task import TaskScience
+from bertxfer.trials.trial import Trial
 from tests.report.stored import finish, point
 from tests.tasks.test_squad import SQUAD
 
@@ -57,16 +58,16 @@ PLAIN = st.recursive(
 
 def one_sentence(error: Exception) -> str:
     """What the command line says of it; what it would not say but let through is an error of ours."""
-    if not isinstance(error, BertxferError) and not command.is_complaint(error):
+    if not isinstance(error, BertxferError) and not complaints.is_complaint(error):
         raise error
-    told = str(error) if isinstance(error, BertxferError) else command.one_sentence(error, config.keys())
+    told = str(error) if isinstance(error, BertxferError) else complaints.one_sentence(error, schema.keys())
     assert told.strip() and "\n" not in told.strip(), repr(told)
     return told
 
 
 # --- configs ---------------------------------------------------------------------------------------------------------
 
-KEYS = sorted(set(config.keys()) - {"grids", "figure"})
+KEYS = sorted(set(schema.keys()) - {"grids", "figure"})
 WORDS = st.one_of(
     NUMBERS.map(str),
     st.sampled_from(
@@ -82,7 +83,7 @@ class Cached:
     """A composer that composes each choice of groups once."""
 
     def __init__(self) -> None:
-        self.composer, self.known = Composer(config.conf_dir()), dict[tuple[str, ...], DictConfig]()
+        self.composer, self.known = Composer(schema.conf_dir()), dict[tuple[str, ...], DictConfig]()
         self.loader = self.composer.loader
 
     def compose(self, overrides: Any) -> DictConfig:
@@ -103,7 +104,7 @@ def cached() -> Cached:
 @settings(FEW, max_examples=120)
 @given(said=st.dictionaries(st.sampled_from(KEYS), WORDS, min_size=1, max_size=3))
 def test_any_value_of_any_key_is_a_trial_or_one_sentence(said: dict[str, str], cached: Cached) -> None:
-    words = command.in_order([f"{key}={value}" for key, value in said.items()])
+    words = command_line.in_order([f"{key}={value}" for key, value in said.items()])
     try:
         found = sweep.sweep_of(words, cached).trials
     except Exception as error:
@@ -223,8 +224,8 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, list[Point]
     attempt = store.folder(points[1].trial.id) / "attempts" / "1.json"
     attempt.parent.mkdir()
     attempt.write_text(json.dumps({"host": "h", "pid": 5, "pid_started": 7, "slurm_job": None, "outcome": "failed"}))
-    config_ = config.Runtime(output_dir=str(store.root))
-    manifest.freeze(sweep.Sweep(points, config_, config.Artifacts()))
+    config_ = schema.Runtime(output_dir=str(store.root))
+    manifest.freeze(sweep.Sweep(points, config_, schema.Artifacts()))
     return store, points
 
 

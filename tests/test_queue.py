@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from bertxfer.queue import Attempt, Queue, Rules
-from bertxfer.store import Store
+from bertxfer.store.store import Store
+from bertxfer.sweeps.queue import Attempt, Queue, Rules
 
 RULES = Rules(stale_seconds=5, max_crashes=2)
 TRIAL = "0123456789abcdef"

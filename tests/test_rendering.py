@@ -1,9 +1,9 @@
 """The Markdown of a review: short for small changes, folded for large ones, each trial counted once."""
 
-from bertxfer import diff, rendering
-from bertxfer.diff import Changed, Comparison, Difference
-from bertxfer.listing import Broken, Place
-from bertxfer.review import Review
+from bertxfer.review import comparison, rendering
+from bertxfer.review.comparison import Changed, Comparison, Difference
+from bertxfer.review.diff import Review
+from bertxfer.review.listing import Broken, Place
 
 
 def place(trial: str, **axes: object) -> Place:
@@ -60,4 +60,4 @@ def test_axes_in_few_words() -> None:
     assert rendering.axes_text(grid) == "task=a,b × k=0..2,7"
     assert rendering.axes_text(grid[:-1]) == "task=a,b × k=0..2,7 (not in all combinations)"
     assert rendering.axes_text([place("x")]) == "the one trial"
-    assert diff.lookup({"task": {"name": "a", "n": 1}}, "task") == "a"
+    assert comparison.lookup({"task": {"name": "a", "n": 1}}, "task") == "a"

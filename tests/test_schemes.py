@@ -3,7 +3,7 @@
 import pytest
 
 from bertxfer.errors import ConfigError
-from bertxfer.schemes import Treatment, describe, treatment_of
+from bertxfer.trials.treatments import Treatment, describe, treatment_of
 from tests.conftest import composed
 
 

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 import torch
 
-from bertxfer import launchers, manifest
-from bertxfer.checkpoints import Checkpoints
 from bertxfer.errors import BertxferError, ConfigError
-from bertxfer.files import digest
-from bertxfer.store import Store
-from bertxfer.sweep import Sweep
+from bertxfer.learning.checkpoints import Checkpoints
+from bertxfer.store.store import Store
+from bertxfer.sweeps import launchers, manifest
+from bertxfer.sweeps.sweep import Sweep
+from bertxfer.system.files import digest
 from tests.conftest import MINI, Run, only_line, tiny_words
 from tests.report.stored import point
 from tests.running import drained, result, trial
@@ -101,7 +101,7 @@ def test_a_worker_is_not_handed_a_pickle(bertxfer: Run, shallow_model: Path, tmp
 
 @pytest.mark.parametrize("name", ["../../up", "/etc/passwd", "..", "a/../../b", "x\ny", "~root", "$(id)"])
 def test_a_sweep_stays_in_the_output_folder(name: str, tmp_path: Path) -> None:
-    from bertxfer.config import Artifacts, Runtime
+    from bertxfer.config.schema import Artifacts, Runtime
 
     root = tmp_path / "deep" / "out"
     frozen = manifest.freeze(Sweep([point()], Runtime(output_dir=str(root)), Artifacts(), name))

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from bertxfer import files
 from bertxfer.errors import BertxferError
-from bertxfer.identity import Trial, trial_of
-from bertxfer.store import Store
+from bertxfer.store.store import Store
+from bertxfer.system import files
+from bertxfer.trials.trial import Trial, trial_of
 from tests.conftest import composed
 
 

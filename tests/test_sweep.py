@@ -3,8 +3,8 @@
 from hydra import initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
 
-from bertxfer import config
-from bertxfer.sweep import axes_of, grid_axes, points
+from bertxfer.config import schema
+from bertxfer.sweeps.sweep import axes_of, grid_axes, points
 
 
 def test_everything_hydra_sweeps_is_an_axis() -> None:
@@ -49,8 +49,8 @@ def test_grids_are_a_union_of_products_and_the_command_line_wins() -> None:
 
 
 def test_glob_sweeps_over_what_a_group_has() -> None:
-    config.register()
-    with initialize_config_dir(str(config.conf_dir()), version_base="1.3"):
+    schema.register()
+    with initialize_config_dir(str(schema.conf_dir()), version_base="1.3"):
         loader = GlobalHydra.instance().config_loader()
         axes = axes_of(["task=glob(mini_*)", "init=glob(*,exclude=[s*,p*])"], loader)
     assert axes == {

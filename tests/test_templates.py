@@ -4,9 +4,9 @@ from itertools import product
 
 import pytest
 
-from bertxfer import config
-from bertxfer.composer import Composer
-from bertxfer.sweep import config_with, configs, task_finder
+from bertxfer.config import schema
+from bertxfer.config.composer import Composer
+from bertxfer.sweeps.sweep import config_with, configs, task_finder
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ from bertxfer.sweep import config_with, configs, task_finder
 )
 def test_values_are_exchanged_to_the_same_effect_as_composing(axes: dict[str, list[object]]) -> None:
     points = list(product(*([f"{key}={value}" for value in values] for key, values in axes.items())))
-    composer = Composer(config.conf_dir())
+    composer = Composer(schema.conf_dir())
     alone = [config_with(composer.compose(point), task_finder(composer.compose)) for point in points]
     assert list(configs(points, composer)) == alone
     assert len({repr(one) for one in alone}) == len(points)

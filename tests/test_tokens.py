@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from bertxfer import encoders, tokens
-from bertxfer.tokens import Tokenizing, tokenized
+from bertxfer.learning import encoders, tokens
+from bertxfer.learning.tokens import Tokenizing, tokenized
 from tests.conftest import environment
 
 TEXTS = [("the cat",), ("a dog runs .",), ("it",)]
@@ -99,7 +99,7 @@ def test_a_failure_leaves_nothing_half_cached(how: Tokenizing, tmp_path: Path, m
 WORKER = """
 import sys, time
 from pathlib import Path
-from bertxfer import tokens
+from bertxfer.learning import tokens
 class How:
     def key(self, texts): return "key"
     def parts(self, texts):
@@ -122,10 +122,10 @@ def test_many_workers_at_once_make_it_once(tmp_path: Path) -> None:
 
 def test_a_trial_says_which_rows_it_saw(tiny_model: Path, tmp_path: Path) -> None:
     """The digest follows the rows: another sample is another, another scheme is not."""
-    from bertxfer import data
-    from bertxfer.identity import trial_of
+    from bertxfer.learning import data
+    from bertxfer.learning.run import data_digest
     from bertxfer.tasks import source_of
-    from bertxfer.trial import data_digest
+    from bertxfer.trials.trial import trial_of
     from tests.conftest import composed, tiny_words
 
     def digest(*words: str) -> str:

@@ -8,15 +8,16 @@ from typing import Any
 
 import pytest
 
-from bertxfer import checks, tracking
-from bertxfer.checks import check_trackers
-from bertxfer.config import Artifacts, Runtime
+from bertxfer.config import checks
+from bertxfer.config.checks import check_trackers
+from bertxfer.config.schema import Artifacts, Runtime
 from bertxfer.errors import ConfigError
-from bertxfer.identity import trial_of
-from bertxfer.manifest import freeze
-from bertxfer.store import Store
-from bertxfer.summary import MINI_NOTE
-from bertxfer.sweep import Sweep
+from bertxfer.store.store import Store
+from bertxfer.sweeps import tracking
+from bertxfer.sweeps.manifest import freeze
+from bertxfer.sweeps.summary import MINI_NOTE
+from bertxfer.sweeps.sweep import Sweep
+from bertxfer.trials.trial import trial_of
 from tests.conftest import Run, composed, only_line, tiny_words
 from tests.report.stored import point
 

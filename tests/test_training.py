@@ -6,9 +6,9 @@ import pytest
 import torch
 from torch import nn
 
-from bertxfer.config import Optimizer, Training
-from bertxfer.data import Dataset
-from bertxfer.training import Part, State, build_optimizer, fit, lr_factor
+from bertxfer.config.schema import Optimizer, Training
+from bertxfer.learning.data import Dataset
+from bertxfer.learning.training import Part, State, build_optimizer, fit, lr_factor
 
 CPU = torch.device("cpu")
 

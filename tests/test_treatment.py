@@ -5,10 +5,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from bertxfer import encoders, identity, pretrained, treatment
-from bertxfer.architectures import FAMILIES
 from bertxfer.errors import ConfigError
-from bertxfer.schemes import treatment_of
+from bertxfer.learning import encoders, treating
+from bertxfer.trials import pretrained
+from bertxfer.trials.families import FAMILIES
+from bertxfer.trials.treatments import treatment_of
+from bertxfer.trials.trial import trial_of
 from tests.conftest import composed
 from tests.families import small
 
@@ -24,11 +26,11 @@ def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 def treated(folder: Path, *words: str) -> tuple[Tensors, Tensors, set[str]]:
     """Tensors before and after, and the names that the treatment says it redrew."""
     config = composed(f"model.name={folder}", "model.pooling=cls", "data.max_length=16", *words)
-    trial = identity.trial_of(config)
+    trial = trial_of(config)
     encoder = encoders.load(trial.model_at, trial.science.model)
     before = {name: tensor.clone() for name, tensor in encoder.state_dict().items()}
     family = FAMILIES[trial.science.model.family]
-    named = treatment.apply(
+    named = treating.apply(
         treatment_of(config, LAYERS, HEADS), encoder, family, HEADS, trial.science.seeds.get("redraw")
     )
     return before, dict(encoder.state_dict()), named

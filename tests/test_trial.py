@@ -14,10 +14,11 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from bertxfer import worker
-from bertxfer.draining import Stop, drain
-from bertxfer.queue import Queue
-from bertxfer.store import Result, Store
+from bertxfer.store.results import Result
+from bertxfer.store.store import Store
+from bertxfer.sweeps import worker
+from bertxfer.sweeps.draining import Stop, drain
+from bertxfer.sweeps.queue import Queue
 from tests.conftest import Run, environment, only_line, tiny_words
 from tests.running import RUNTIME, result, trial
 
@@ -66,9 +67,9 @@ def test_what_a_trial_leaves(bertxfer: Run, tiny_model: Path, tmp_path: Path, ta
 
 def test_the_dev_set_is_never_trained_on_and_seeds_are_paired(tiny_model: Path, tmp_path: Path) -> None:
     """Same seed: same subsample, head and batch order under every scheme. What is drawn is asked of the code itself."""
-    from bertxfer import data, encoders, heads
-    from bertxfer.identity import trial_of
+    from bertxfer.learning import data, encoders, heads
     from bertxfer.tasks import source_of
+    from bertxfer.trials.trial import trial_of
     from tests.conftest import composed
 
     schemes = (["scheme=baseline"], ["scheme=incremental", "k=0"], ["scheme=scratch"], ["scheme=permutation"])
@@ -92,8 +93,8 @@ def test_the_dev_set_is_never_trained_on_and_seeds_are_paired(tiny_model: Path, 
 
 
 def test_small_samples_are_part_of_large_ones(tiny_model: Path) -> None:
-    from bertxfer.data import subsample
-    from bertxfer.identity import trial_of
+    from bertxfer.learning.data import subsample
+    from bertxfer.trials.trial import trial_of
     from tests.conftest import composed
 
     def sample(*words: str) -> list[int]:
@@ -193,7 +194,7 @@ def test_a_killed_trial_ends_as_an_undisturbed_one(bertxfer: Run, low_model: Pat
 def test_a_damaged_checkpoint_is_as_good_as_none(tiny_model: Path, tmp_path: Path) -> None:
     import torch
 
-    from bertxfer.checkpoints import Checkpoints
+    from bertxfer.learning.checkpoints import Checkpoints
 
     checkpoints = Checkpoints(tmp_path / "checkpoint", 0)
     assert checkpoints.load() is None
@@ -259,7 +260,7 @@ def test_a_wish_to_stop_is_heard_where_it_cannot_be_said() -> None:
     """With its log on a full disk."""
     script = """
 import os, signal
-from bertxfer.draining import Stop
+from bertxfer.sweeps.draining import Stop
 stop = Stop()
 with stop.on_signals():
     signal.raise_signal(signal.SIGTERM)

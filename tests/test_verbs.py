@@ -6,10 +6,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from bertxfer import experiments
-from bertxfer.composer import Composer
-from bertxfer.config import conf_dir
-from bertxfer.store import Store
+from bertxfer.config.composer import Composer
+from bertxfer.config.schema import conf_dir
+from bertxfer.review import experiments
+from bertxfer.store.store import Store
 from tests.conftest import Run, only_line
 from tests.report.stored import finish, point
 

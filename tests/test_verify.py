@@ -6,8 +6,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from bertxfer import verify
-from bertxfer.store import Store
+from bertxfer.store.store import Store
+from bertxfer.sweeps import verify
 from tests.conftest import Run, only_line, tiny_words
 from tests.running import drained, trial
 

@@ -9,11 +9,12 @@ from typing import Any
 import pandas as pd
 
 from bertxfer.report import words
-from bertxfer.report.frame import Completeness, flatten
+from bertxfer.report.frame import Completeness
 from bertxfer.report.marks import sizes
 from bertxfer.report.tables import Table
-from bertxfer.store import Store
-from bertxfer.sweep import Point
+from bertxfer.store.store import Store
+from bertxfer.sweeps.sweep import Point
+from bertxfer.trials.science import flatten
 
 SHOWN = 200  # rows of a grid of single trials
 _FEW = 8  # values of an axis that are listed one by one

@@ -8,7 +8,7 @@ import pandas as pd
 from bertxfer.report import frame
 from bertxfer.report.figures import Figure
 from bertxfer.report.marks import KEYS, Marks, as_first_seen, means, places_of
-from bertxfer.store import Store
+from bertxfer.store.store import Store
 
 POINTS = 120  # of a loss curve; more cannot be told apart in a panel
 

@@ -10,12 +10,12 @@ import altair as alt
 import pandas as pd
 import vl_convert
 
-from bertxfer.files import write_text, write_whole
 from bertxfer.report import charts, courses, heatmaps, words
 from bertxfer.report.figures import Figure
 from bertxfer.report.marks import Marks, marks_of, not_dashed
-from bertxfer.store import Store
-from bertxfer.summary import MINI_NOTE
+from bertxfer.store.store import Store
+from bertxfer.sweeps.summary import MINI_NOTE
+from bertxfer.system.files import write_text, write_whole
 
 FORMATS = ("svg", "png", "pdf", "csv")
 # currentColor is black on paper, and on a page the colour of its text, in light and in dark.

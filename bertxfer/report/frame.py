@@ -13,13 +13,14 @@ from typing import Any
 
 import pandas as pd
 
-from bertxfer import chains
-from bertxfer.costs import seconds_of
 from bertxfer.errors import BertxferError
-from bertxfer.identity import Trial
-from bertxfer.store import Result, Store, is_score
-from bertxfer.summary import score_text
-from bertxfer.sweep import Point
+from bertxfer.store.results import Result, is_score, seconds_of
+from bertxfer.store.store import Store
+from bertxfer.sweeps.summary import score_text
+from bertxfer.sweeps.sweep import Point
+from bertxfer.trials import chains
+from bertxfer.trials.science import cell, flatten
+from bertxfer.trials.trial import Trial
 
 # What a result says in a column of its own, beside score and metrics.
 _COUNTS = ("n_train", "n_dev", "steps", "epochs", "data_digest", "weights_digest")
@@ -36,7 +37,7 @@ def frame(points: Sequence[Point], store: Store) -> pd.DataFrame:
         trial = point.trial
         if trial.id not in facts:
             facts[trial.id] = {**_science(trial), **_outcome(trial, store)}
-        typed = {key: _cell(value) for key, value in point.axes.items() if value is not None}
+        typed = {key: cell(value) for key, value in point.axes.items() if value is not None}
         rows.append({**_defaults(trial), **facts[trial.id], **typed})
     return _typed(pd.DataFrame(rows, dtype=object))
 
@@ -185,17 +186,6 @@ def _science(trial: Trial) -> dict[str, Any]:
     return flat
 
 
-def flatten(plain: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Nested keys joined by dots, lists as text."""
-    flat: dict[str, Any] = {}
-    for key, value in plain.items():
-        if isinstance(value, dict):
-            flat |= flatten(value, f"{prefix}{key}.")
-        else:
-            flat[f"{prefix}{key}"] = _cell(value)
-    return flat
-
-
 def _outcome(trial: Trial, store: Store) -> dict[str, Any]:
     try:
         result = store.result(trial.id)
@@ -229,15 +219,6 @@ def _without_result(state: str, reason: str | None) -> dict[str, Any]:
 
 def _number(value: float | None) -> float:
     return math.nan if value is None else float(value)
-
-
-def _cell(value: Any) -> Any:
-    """A cell that can be grouped by and written to any file: a list becomes text."""
-    if isinstance(value, dict) or (isinstance(value, (list, tuple)) and any(isinstance(item, dict) for item in value)):
-        return json.dumps(value)
-    if isinstance(value, (list, tuple)):
-        return ", ".join(str(_cell(item)) for item in value)
-    return value
 
 
 def _typed(table: pd.DataFrame) -> pd.DataFrame:

@@ -12,7 +12,7 @@ from bertxfer.report.charts import GREY, Chart, panels
 from bertxfer.report.figures import Figure
 from bertxfer.report.marks import Marks, means, order_of, places_of
 from bertxfer.report.statistics import differences
-from bertxfer.store import Store
+from bertxfer.store.store import Store
 
 CELL = 25
 _NUMBERS = (("y", "low", "high"), ("mean", "from", "to"))

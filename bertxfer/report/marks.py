@@ -17,7 +17,7 @@ from bertxfer.errors import ConfigError
 from bertxfer.report import frame, words
 from bertxfer.report.figures import Figure
 from bertxfer.report.statistics import summarize
-from bertxfer.science import Science
+from bertxfer.trials.science import Science
 
 KEYS = ["facet", "series", "x"]
 LISTED = 10  # trials that a tooltip lists before it says how many more there are

@@ -12,14 +12,15 @@ import pandas as pd
 import vl_convert
 from markupsafe import Markup
 
-from bertxfer import __version__, environment
-from bertxfer.files import write_text
+from bertxfer import __version__
 from bertxfer.report import contents, drawing, figures, frame, printing, published, tables, words
 from bertxfer.report.drawing import Drawing
 from bertxfer.report.figures import Figure
 from bertxfer.report.marks import sizes
 from bertxfer.report.subject import Subject
-from bertxfer.summary import MINI_NOTE
+from bertxfer.sweeps.summary import MINI_NOTE
+from bertxfer.system import environment
+from bertxfer.system.files import write_text
 
 _HERE = Path(__file__).parent
 # What the bundle of Vega puts within reach of the page's own script.

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from bertxfer.files import write_text
 from bertxfer.report.tables import WORDS, Table
+from bertxfer.system.files import write_text
 
 
 def write(tables: Sequence[Table], folder: Path) -> list[Path]:

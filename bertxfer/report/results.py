@@ -5,12 +5,12 @@ from pathlib import Path
 import pandas as pd
 
 from bertxfer.errors import BertxferError
-from bertxfer.files import write_whole
-from bertxfer.identity import Trial
 from bertxfer.report.frame import frame
-from bertxfer.science import Science
-from bertxfer.store import Store
-from bertxfer.sweep import Point
+from bertxfer.store.store import Store
+from bertxfer.sweeps.sweep import Point
+from bertxfer.system.files import write_whole
+from bertxfer.trials.science import Science
+from bertxfer.trials.trial import Trial
 
 FORMATS = (".parquet", ".csv")
 

@@ -9,12 +9,13 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-from bertxfer import command, manifest, sweep
-from bertxfer.composer import Composer
-from bertxfer.config import conf_dir
+from bertxfer.config import command_line
+from bertxfer.config.composer import Composer
+from bertxfer.config.schema import conf_dir
 from bertxfer.errors import BertxferError, ConfigError
-from bertxfer.store import Store
-from bertxfer.sweep import Point
+from bertxfer.store.store import Store
+from bertxfer.sweeps import manifest, sweep
+from bertxfer.sweeps.sweep import Point
 
 
 @dataclass(frozen=True)
@@ -60,9 +61,9 @@ def of_sweep(root: Path, name: str | None) -> Subject:
     launched = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["command"]
     where = folder.parent.parent
     commands = [_command(*launched), _command("report", "--output-dir", str(where), frozen.name)]
-    flags, overrides = command.apart(launched)
+    flags, overrides = command_line.apart(launched)
     ours, hydras = _apart(overrides)
-    composer = Composer(conf_dir(), hydras, command.config_dirs(flags))
+    composer = Composer(conf_dir(), hydras, command_line.config_dirs(flags))
     return _subject(frozen.name, ours, frozen.points, frozen.store, commands, composer)
 
 
@@ -90,7 +91,7 @@ def _experiments(composer: Composer) -> list[str]:
 
 def _apart(words: Sequence[str]) -> tuple[list[str], list[str]]:
     """The overrides of the config, and those of Hydra's own."""
-    ordered = command.in_order(words)
+    ordered = command_line.in_order(words)
     hydras = [word for word in ordered if word.lstrip("+~").startswith(("hydra.", "hydra/"))]
     ours = [word for word in ordered if word not in hydras]
     for word in ours:

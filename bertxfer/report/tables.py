@@ -13,8 +13,8 @@ from bertxfer.report import cells as printed
 from bertxfer.report import frame as frames
 from bertxfer.report.frame import is_gap, select
 from bertxfer.report.places import Figure
-from bertxfer.store import Store
-from bertxfer.summary import MINI_NOTE
+from bertxfer.store.store import Store
+from bertxfer.sweeps.summary import MINI_NOTE
 
 WORDS = "in words"
 

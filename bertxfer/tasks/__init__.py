@@ -2,8 +2,8 @@
 
 from functools import lru_cache
 
-from bertxfer.science import TaskScience
 from bertxfer.tasks.rows import Answers, Rows, Source
+from bertxfer.tasks.task import TaskScience
 
 __all__ = ["Answers", "Rows", "Source", "source_of"]
 
@@ -12,7 +12,7 @@ __all__ = ["Answers", "Rows", "Source", "source_of"]
 def source_of(task: TaskScience, where: str | None) -> Source:
     """The rows of a task, read whole and checked before any of them is used."""
     if task.source == "mini":
-        from bertxfer.tasks.mini import MiniSource
+        from bertxfer.tasks.mini.source import MiniSource
 
         return MiniSource(task.name)
     assert where is not None

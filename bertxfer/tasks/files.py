@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from bertxfer.errors import DataError
-from bertxfer.files import version
-from bertxfer.science import TaskScience
+from bertxfer.system.files import version
 from bertxfer.tasks import squad
 from bertxfer.tasks.rows import Record, Rows, StoredSource, read_rows
+from bertxfer.tasks.task import TaskScience
 
 
 def read(task: TaskScience, where: str) -> StoredSource:

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from bertxfer import hub
 from bertxfer.errors import DataError
-from bertxfer.science import TaskScience
+from bertxfer.system import hub
 from bertxfer.tasks import squad
 from bertxfer.tasks.rows import Record, Rows, StoredSource, read_rows
+from bertxfer.tasks.task import TaskScience
 
 
 def read(task: TaskScience, where: str) -> StoredSource:

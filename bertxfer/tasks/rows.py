@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from bertxfer.errors import DataError
-from bertxfer.science import TaskScience
+from bertxfer.tasks.task import TaskScience
 
 
 class Answers(NamedTuple):

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from bertxfer.errors import DataError
-from bertxfer.science import TaskScience
 from bertxfer.tasks.rows import Answers, Record, Rows
+from bertxfer.tasks.task import TaskScience
 
 Question = tuple[str, str, str, str, list[tuple[str, int]]]  # place, id, question, passage, answers with their starts
 

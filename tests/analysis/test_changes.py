@@ -7,12 +7,12 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from bertxfer import analysis, encoders, heads, starts
-from bertxfer.analysis import attention
-from bertxfer.architectures import SUBMODULES
-from bertxfer.identity import Trial
-from bertxfer.store import Store
-from bertxfer.trial import load_data
+from bertxfer.learning import analysis, encoders, heads, start
+from bertxfer.learning.analysis import attention
+from bertxfer.learning.run import load_data
+from bertxfer.store.store import Store
+from bertxfer.trials.families import SUBMODULES
+from bertxfer.trials.trial import Trial
 from tests.conftest import Run, tiny_words
 from tests.running import attempts, drained, result, trial
 
@@ -45,7 +45,7 @@ def changed(low_model: Path, tmp_path: Path) -> tuple[Store, Trial, heads.Model]
     one = trial(*tiny_words(low_model), "scheme=single", "layer=2", "model.pooling=cls", WANTED)
     store = Store(tmp_path)
     store.begin(one)
-    model = heads.Model(starts.start(one, store.artifacts).encoder, one.science)
+    model = heads.Model(start.start(one, store.artifacts).encoder, one.science)
     generator = torch.Generator().manual_seed(5)
     with torch.no_grad():
         for parameter in model.parameters():

@@ -42,7 +42,7 @@ SEEDS = (4, 4, 3, 2, 2)  # of each grid, for a sweep of size 1
 
 def prepare(folder: Path, size: int) -> None:
     """The model, the data and the experiment of all scenes."""
-    from bertxfer.mini import lexicon
+    from bertxfer.tasks.mini import lexicon
 
     bert(1, folder / "model")
     words, draw = [word for word in lexicon.vocabulary() if word.isalpha()], random.Random(0)
@@ -209,9 +209,9 @@ def _all_processes(mark: str) -> Iterator[Process]:
 
 
 def _role(words: list[str]) -> str:
-    if words[-1] == "bertxfer.worker":
+    if words[-1] == "bertxfer.sweeps.worker":
         return "worker"
-    told_on_its_command_line = "bertxfer.worker" in words and "submitit.local._local" not in words
+    told_on_its_command_line = "bertxfer.sweeps.worker" in words and "submitit.local._local" not in words
     if told_on_its_command_line or "submitit.core._submit" in words or words[2:4] == ["bertxfer", "worker"]:
         return "supervisor"
     return "launcher" if words[1:3] == ["-m", "bertxfer"] else "other"

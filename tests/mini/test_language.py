@@ -4,9 +4,9 @@ import sys
 
 import pytest
 
-from bertxfer.mini import agreement
-from bertxfer.mini.language import SIZES, TASKS, Example, example, passage
-from bertxfer.mini.lexicon import LEXICONS, Lexicon, kinds, vocabulary
+from bertxfer.tasks.mini import agreement
+from bertxfer.tasks.mini.language import SIZES, TASKS, Example, example, passage
+from bertxfer.tasks.mini.lexicon import LEXICONS, Lexicon, kinds, vocabulary
 
 
 def content_words(lexicon: Lexicon) -> set[str]:
@@ -141,12 +141,12 @@ def test_examples_never_change(task: str, split: str, index: int, expected: Exam
 
 
 def test_same_text_in_another_process() -> None:
-    code = "from bertxfer.mini.language import *; print(passage(7), [example(t, 'dev', 7) for t in TASKS])"
+    code = "from bertxfer.tasks.mini.language import *; print(passage(7), [example(t, 'dev', 7) for t in TASKS])"
     here = f"{passage(7)} {[example(task, 'dev', 7) for task in TASKS]}\n"
     there = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert there == here
 
 
 def test_imports_neither_torch_nor_numpy() -> None:
-    code = "import sys, bertxfer.mini.language; assert not {'torch', 'numpy', 'transformers'} & set(sys.modules)"
+    code = "import sys, bertxfer.tasks.mini.language; assert not {'torch', 'numpy', 'transformers'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -3,10 +3,10 @@ from pathlib import Path
 import pytest
 import transformers
 
-import bertxfer.mini
-from bertxfer.mini import language, lexicon
+import bertxfer.tasks.mini
+from bertxfer.tasks.mini import language, lexicon
 
-FOLDER = Path(bertxfer.mini.__file__).parent / "model"
+FOLDER = Path(bertxfer.tasks.mini.__file__).parent / "model"
 
 
 def test_encoder_is_whole_and_has_the_shape_of_bert_base() -> None:

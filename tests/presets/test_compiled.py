@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch._dynamo
 
-from bertxfer.store import Store
+from bertxfer.store.store import Store
 from tests.families import small
 from tests.running import drained, result, trial
 

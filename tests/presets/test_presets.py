@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 from omegaconf import OmegaConf
 
-from bertxfer import launchers
-from bertxfer.composer import Composer
-from bertxfer.config import conf_dir
-from bertxfer.launchers.base import Inline
-from bertxfer.listing import Broken, listing
+from bertxfer.config.composer import Composer
+from bertxfer.config.schema import conf_dir
 from bertxfer.report import page, subject
 from bertxfer.report.frame import completeness, frame
-from bertxfer.store import Store
-from bertxfer.sweep import Sweep, notes_of, sweep_of
+from bertxfer.review.listing import Broken, listing
+from bertxfer.store.store import Store
+from bertxfer.sweeps import launchers
+from bertxfer.sweeps.launchers.base import Inline
+from bertxfer.sweeps.sweep import Sweep, notes_of, sweep_of
 from tests.officialdata import write_official
 
 PRESETS = sorted(

@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from bertxfer.identity import trial_of
-from bertxfer.store import Store
-from bertxfer.sweep import Point
+from bertxfer.store.store import Store
+from bertxfer.sweeps.sweep import Point
+from bertxfer.trials.trial import trial_of
 from tests.conftest import composed
 
 

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bertxfer import metrics
 from bertxfer.errors import BertxferError
 from bertxfer.report.bootstrap import bootstrap, metric_of
+from bertxfer.tasks import metrics
 
 
 def predictions(rates: dict[str, float], examples: int = 400, seed: int = 0) -> pd.DataFrame:

@@ -15,8 +15,8 @@ from bertxfer.report import published
 from bertxfer.report.drawing import Drawing, draw
 from bertxfer.report.figures import figures_of, guess
 from bertxfer.report.frame import frame
-from bertxfer.store import Store
-from bertxfer.sweep import Point
+from bertxfer.store.store import Store
+from bertxfer.sweeps.sweep import Point
 from tests.report.stored import finish, point, seeds_of
 
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from bertxfer.report import frame as frames
-from bertxfer.store import Store
+from bertxfer.store.store import Store
 from tests.report.stored import finish, point
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from bertxfer.__main__ import run
 from bertxfer.report import subject
-from bertxfer.store import Store
+from bertxfer.store.store import Store
 from tests.browser import Browser, chromium
 from tests.conftest import Run, environment, only_line, tiny_words
 from tests.report.stored import finish

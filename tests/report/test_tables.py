@@ -14,7 +14,7 @@ from bertxfer.errors import ConfigError
 from bertxfer.report import tables
 from bertxfer.report.printing import latex, markdown, write
 from bertxfer.report.tables import Table, make
-from bertxfer.store import Store
+from bertxfer.store.store import Store
 
 NOWHERE = Store("nowhere")
 PRETRAINED = "as pretrained"

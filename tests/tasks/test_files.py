@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from bertxfer.errors import BertxferError, ConfigError, DataError
-from bertxfer.identity import trial_of
 from bertxfer.tasks import Rows, source_of
+from bertxfer.trials.trial import trial_of
 from tests.conftest import Run, composed, tiny_words
 
 OWN = [
@@ -216,7 +216,7 @@ def test_a_task_of_ones_own_is_one_yaml_file(bertxfer: Run, tiny_model: Path, tm
 
 
 def test_the_size_that_counts_is_that_of_the_files(tmp_path: Path) -> None:
-    from bertxfer import data
+    from bertxfer.learning import data
 
     words = write(tmp_path, "tsv")
     trial = trial_of(composed(*OWN, *words, "data.n=3"))

@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from bertxfer.errors import ConfigError, DataError
-from bertxfer.identity import trial_of
 from bertxfer.tasks import Answers, source_of
+from bertxfer.trials.trial import trial_of
 from tests.conftest import Run, composed, tiny_words
 
 
@@ -117,7 +117,7 @@ def test_a_hub_that_does_not_answer_is_asked_for_three_seconds_and_once(
 ) -> None:
     from huggingface_hub import constants
 
-    from bertxfer import hub
+    from bertxfer.system import hub
 
     monkeypatch.setenv("HF_HUB_OFFLINE", "0")
     monkeypatch.setenv("HF_ENDPOINT", endpoint)
@@ -140,7 +140,7 @@ def test_a_hub_that_does_not_answer_is_asked_for_three_seconds_and_once(
 def test_a_hub_that_answers_is_quoted(monkeypatch: pytest.MonkeyPatch) -> None:
     import socket
 
-    from bertxfer import hub
+    from bertxfer.system import hub
 
     with socket.create_server(("127.0.0.1", 0)) as server:
         monkeypatch.setenv("HF_HUB_OFFLINE", "0")

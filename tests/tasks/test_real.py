@@ -8,10 +8,11 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from bertxfer import trial
-from bertxfer.identity import trial_of
-from bertxfer.store import Result, Store
+from bertxfer.learning import run as learning
+from bertxfer.store.results import Result
+from bertxfer.store.store import Store
 from bertxfer.tasks import Source, source_of
+from bertxfer.trials.trial import trial_of
 from tests.conftest import composed, saved
 
 DATA = Path(os.environ.get("BERTXFER_DATA") or Path(__file__).parents[3] / "shared" / "data")
@@ -34,7 +35,7 @@ def source(task: str, root: Path = DATA) -> Source:
 
 def run(out: Path, *words: str) -> Result:
     made = composed(*words, "runtime.device=cpu", "runtime.threads=1")
-    return trial.run(trial_of(made), Store(out), made.runtime)
+    return learning.run(trial_of(made), Store(out), made.runtime)
 
 
 # rows of train and dev, and of the first class in dev as counted with grep

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from bertxfer.data import answer_tokens
 from bertxfer.errors import ConfigError, DataError
-from bertxfer.identity import trial_of
+from bertxfer.learning.data import answer_tokens
+from bertxfer.learning.tokens import Tokenizing
 from bertxfer.tasks import Answers, source_of
-from bertxfer.tokens import Tokenizing
+from bertxfer.trials.trial import trial_of
 from tests.conftest import composed
 
 PASSAGE = "Ada Lovelace wrote the first program. Café au lait was invented elsewhere, by someone else."

@@ -6,8 +6,8 @@ import mlflow
 import pytest
 import wandb
 
-from bertxfer import tracking
-from bertxfer.store import Store
+from bertxfer.store.store import Store
+from bertxfer.sweeps import tracking
 from tests.test_tracking import finished
 
 

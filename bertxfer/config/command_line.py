@@ -1,0 +1,63 @@
+"""The words of a command line, put in an order that Hydra accepts, and told apart: flags, overrides, Hydra's own."""
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+
+from bertxfer.config import grids
+
+# Flags of Hydra that are followed by a value, and the values its one optional flag may take.
+_VALUED = (
+    "--cfg",
+    "-c",
+    "--package",
+    "-p",
+    "--config-path",
+    "-cp",
+    "--config-name",
+    "-cn",
+    "--config-dir",
+    "-cd",
+)
+_INFO = ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath")
+
+
+def in_order(words: Sequence[str]) -> list[str]:
+    """Flags first, then overrides: argparse takes no overrides after a flag that stands between them."""
+    flags, overrides = apart(words)
+    return [*flags, *overrides]
+
+
+def apart(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Flags with their values, and overrides."""
+    flags: list[str] = []
+    overrides: list[str] = []
+    rest = list(words)
+    while rest:
+        word = rest.pop(0)
+        if not word.startswith("-"):
+            overrides.append(_unquoted_list(_unquoted_range(word)))
+            continue
+        flags.append(word)
+        if (word in _VALUED and rest) or (word in ("--info", "-i") and rest and rest[0] in _INFO):
+            flags.append(rest.pop(0))
+    return flags, overrides
+
+
+def config_dirs(flags: Sequence[str]) -> list[str]:
+    """The folders of configs among the flags of a command."""
+    return [folder for flag, folder in pairwise(flags) if flag in ("--config-dir", "-cd")]
+
+
+def _unquoted_range(word: str) -> str:
+    """`seed=0..9` needs no quotes in a shell; it means seed=range(0,10). The sweeper knows what L in `k=0..L` is."""
+    key, _, value = word.partition("=")
+    if match := re.fullmatch(r"(\d+)\.\.(\d+)", value):
+        return f"{key}=range({int(match[1])},{int(match[2]) + 1})"
+    return f"{key}=choice({value})" if ".." in value and grids.is_shape_word(word) else word
+
+
+def _unquoted_list(word: str) -> str:
+    """`analysis=weights,attention` asks for both, and is not a sweep: what a trial leaves behind is no axis."""
+    match = re.fullmatch(r"(analysis|keep|runtime\.track)=(\w+(?:,\w+)*)", word)
+    return f"{match[1]}=[{match[2]}]" if match and match[2] != "null" else word

@@ -1,0 +1,232 @@
+"""The schema of every config: what a user may set, with its type. A key that is not here is a typo."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hydra.core.config_store import ConfigStore
+from omegaconf import MISSING, DictConfig, OmegaConf
+
+from bertxfer.system.package import PACKAGE
+
+
+def conf_dir() -> Path:
+    """Where the YAML lies: beside the package in a checkout, inside it in a wheel."""
+    packaged = PACKAGE / "conf"
+    return packaged if packaged.is_dir() else PACKAGE.parent / "conf"
+
+
+@dataclass
+class Model:
+    name: str = MISSING  # a hub name, a folder, "mini", or "minilm" (from the extra of that name)
+    revision: str | None = None  # the hub commit; a folder is identified by its content instead
+    # The shape, so that a config can be checked where the model is not; null: read from its config.json.
+    family: str | None = None  # bert, roberta, electra, distilbert
+    layers: int | None = None
+    heads: int | None = None
+    positions: int | None = None  # the longest sequence it takes
+    pooling: str = "cls"  # cls: first token through the pooler, as BERT does; mean: over all tokens
+    dropout: float | None = None  # null: the model's own
+    lr: float = 2e-5  # the learning rate that suits this model; optimizer.lr follows it
+    # Tasks that take the place of others in an experiment's grids, for a model that cannot read those.
+    stand_ins: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass
+class Files:
+    """A task's rows in files: TSV (without quoting), CSV, JSONL, Parquet, or SQuAD's JSON."""
+
+    folders: list[str] = field(default_factory=lambda: ["."])  # where they may be within data.root
+    train: str | None = None
+    dev: str | None = None
+    header: list[str] = field(default_factory=list)  # names of the columns of a file that does not name them
+    columns: dict[str, str] = field(
+        default_factory=dict
+    )  # what the files call a column, where it is not the task's name
+
+
+@dataclass
+class Hub:
+    """A task's rows on the Hugging Face hub, or in a folder laid out as the hub's repository is."""
+
+    path: str | None = None
+    config: str | None = None
+    revision: str | None = None
+    train: str = "train"
+    dev: str = "validation"
+
+
+@dataclass
+class Span:
+    """How answers are looked for in a passage."""
+
+    question_length: int = 64  # tokens; a longer question is cut
+    answer_length: int = 30  # tokens; a longer answer is not considered
+    n_best: int = 20  # starts and ends that are combined
+    null_threshold: float = 0.0  # no answer is given where the null score is more than this above the best answer's
+
+
+@dataclass
+class Task:
+    name: str = MISSING
+    kind: str = "classification"  # classification, regression, span: what is predicted, so head, loss and metrics
+    source: str = "rows"  # rows: of files or of the hub, as below; mini: the generated language
+    text: list[str] = MISSING  # one or two columns
+    label: str = "label"
+    labels: list[str] = field(default_factory=list)  # names of the classes, in the order of their numbers
+    metrics: list[str] = MISSING
+    headline: str = MISSING  # the metric that is a trial's score
+    train_size: int | None = None  # rows, where it is known beforehand
+    default_n: int | None = None  # data.n when neither n nor fraction is given; null: all rows
+    skip_broken: bool = False  # leave out rows with too few cells or an empty text, instead of refusing the file
+    files: Files = field(default_factory=Files)
+    hub: Hub = field(default_factory=Hub)
+    span: Span = field(default_factory=Span)
+
+
+@dataclass
+class Init:
+    distribution: str = MISSING  # truncated_normal, normal, shuffle
+    sd: float | None = None
+    cut: float | None = None  # where truncated_normal is cut, in units of sd
+    biases: str = "zero"  # zero, keep, shuffle
+    layernorm: str = "reset"  # reset (to 1 and 0), keep, shuffle
+
+
+@dataclass
+class Data:
+    n: Any = None  # rows of the training set drawn at random; "all" for all of them
+    fraction: float | None = None
+    dev_n: int | None = None  # only the first rows of the dev set; null: all of it
+    max_length: int | None = None  # in tokens; null: 128 (span tasks: 384), or what the model takes if that is less
+    stride: int | None = (
+        None  # tokens that neighbouring windows of a passage share; null: a third of max_length, if it has room
+    )
+    root: str | None = "${oc.env:BERTXFER_DATA,null}"  # a folder of data sets; null: the hub
+
+
+@dataclass
+class Optimizer:
+    name: str = MISSING  # adam, adamw
+    lr: float = MISSING
+    beta1: float = 0.9
+    beta2: float = 0.999
+    eps: float = 1e-8
+    weight_decay: float = 0.0  # never on biases and LayerNorm
+
+
+@dataclass
+class Training:
+    epochs: int = 5
+    batch_size: int = 8
+    accumulate: int = 1  # batches per optimizer step
+    clip: float | None = 1.0
+    schedule: str = "linear"  # linear, cosine, constant
+    warmup: float = 0.0  # fraction of all steps
+    stop: str | None = None  # dev_score or train_loss (a probe: holdout_loss): stop when it no longer improves
+    patience: int | None = None  # epochs without improvement that are waited for
+    report: str = "last"  # the epoch whose dev score counts: last (the papers) or best
+    precision: str = "fp32"  # fp32, bf16, tf32
+    packed: bool = True  # sequences laid end to end instead of padded: the same numbers, but other dropout masks
+    compiled: bool = False  # layers through torch.compile; docs/speed.md has the verdict
+
+
+@dataclass
+class Probe:
+    """A small classifier on the frozen encoder, in place of fine-tuning. `training=probe` turns it on."""
+
+    features: str | None = None  # mean: over the tokens of a layer (tamkin2020); cls: its first token (singh2020)
+    layer: int | None = None  # the layer that is read, 1..L; 0: the embeddings
+    removed: int | None = None  # the same from above: layers that are taken off the top
+    pooler: bool = False  # BERT's own pooler is trained too, between the features and the classifier
+    holdout: float = 0.1  # the part of the training rows that early stopping looks at
+    half: bool = False  # features are kept in 16 bits
+
+
+@dataclass
+class Artifacts:
+    """What trials share: encoders after the stages of chains, features of probes."""
+
+    max_gb: float | None = 20.0  # on disk; what was not used for the longest time goes first. null: no limit
+
+
+@dataclass
+class Seeds:
+    """A stream on its own; null: follows `seed`."""
+
+    subsample: int | None = None
+    redraw: int | None = None
+    head: int | None = None
+    order: int | None = None
+    dropout: int | None = None
+    permutation: int | None = None
+
+
+@dataclass
+class Runtime:
+    """How and where a trial runs. Nothing here may change its result, so nothing here is in its id."""
+
+    device: str = "auto"  # auto: CUDA, else MPS, else CPU
+    threads: int | None = None  # CPU threads; null: what the machine gives
+    checkpoint_seconds: float = 60.0  # 0: after every step
+    output_dir: str = "${oc.env:BERTXFER_OUTPUT,multirun_outputs}"
+    track: list[str] = field(default_factory=list)  # where finished trials are logged too: tensorboard, mlflow, wandb
+
+
+@dataclass
+class Config:
+    model: Model = field(default_factory=Model)
+    task: Task = field(default_factory=Task)
+    scheme: str = MISSING
+    # The axes of the schemes. They stand at the top because people type `k=3`; null where another scheme rules.
+    k: int | None = None
+    block: int | None = None
+    block_size: int | None = None
+    preserve: bool | None = None
+    layer: Any = None
+    head: Any = None
+    permutation_seed: int | None = None
+    order: Any = None
+    # Tasks to be fine-tuned on first, in front of any scheme: a task's name or a list. A stage with settings of its own
+    # is {task: rte, data: {n: 500}, training: {epochs: 2}, optimizer: {lr: 1e-5}}; the rest is as for the trial itself.
+    intermediate: Any = None
+    intermediate_mode: str = "chain"  # chain: one after another; interleave: all tasks' batches in one training
+    treat_before: str = "first"  # the stage of a chain that the treatment comes before: first, last
+    # Options of every scheme that redraws.
+    part: str = "all"  # all, attention, feedforward
+    init: Init = field(default_factory=Init)
+    keep_layernorm: bool = False
+    reinit_lr_factor: float = 1.0
+    data: Data = field(default_factory=Data)
+    optimizer: Optimizer = field(default_factory=Optimizer)
+    training: Training = field(default_factory=Training)
+    probe: Probe = field(default_factory=Probe)
+    seed: int = 0
+    seeds: Seeds = field(default_factory=Seeds)
+    # What a trial leaves beside its result: not part of its id.
+    analysis: Any = None  # weights, attention: what fine-tuning changed
+    keep: Any = None  # model: the fine-tuned model, as a Hugging Face folder
+    artifacts: Artifacts = field(default_factory=Artifacts)
+    runtime: Runtime = field(default_factory=Runtime)
+    # What an experiment says of itself. None of it is in an id.
+    description: str | None = None
+    grids: Any = None  # its union of grids, read by the sweeper
+    scale: str | None = None  # tiny: its grids made so small that they run in seconds
+    figure: Any = None  # how its results are drawn, read by the report
+
+
+def register() -> None:
+    ConfigStore.instance().store(name="schema", node=Config)
+
+
+def keys() -> list[str]:
+    """Every key that a config may have, for guessing what a typo meant."""
+    found: list[str] = []
+    pending = [("", OmegaConf.structured(Config))]
+    while pending:
+        prefix, node = pending.pop()
+        for key in node:
+            found.append(f"{prefix}{key}")
+            if not OmegaConf.is_missing(node, key) and isinstance(node._get_node(key), DictConfig):
+                pending.append((f"{prefix}{key}.", node[key]))
+    return found

@@ -1,0 +1,89 @@
+"""What each head attends to, before and after fine-tuning, over dev examples without their padding."""
+
+import contextlib
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from bertxfer.learning import encoders
+from bertxfer.learning.data import Dataset
+from bertxfer.system import seeds
+from bertxfer.trials.trial import Trial
+
+EXAMPLES = 1000  # at most; sampled with the trial's own seed
+MAP_CELLS = 32 * 32 * 32  # of a batch's maps, in one layer and head: 300 MB in BERT-base
+MEASURES = ("similarity", "to_cls", "to_sep")
+
+
+def compare(
+    references: dict[str, nn.Module], tuned: nn.Module, dev: Dataset, trial: Trial, device: torch.device
+) -> list[dict[str, Any]]:
+    """For every layer and head, means over examples: the cosine similarity of its flattened map with the fine-tuned
+    model's, and the attention that a token pays on average to [CLS] and to all [SEP]."""
+    chosen = sample(len(dev), trial.science.seeds["order"])
+    separator = encoders.tokenizer(trial.model_at, trial.science.model.version).sep_token_id
+    models = {"finetuned": tuned, **references}
+    shape = (len(MEASURES), trial.science.model.layers, trial.science.model.heads)
+    sums = {name: torch.zeros(shape, dtype=torch.float64) for name in models}
+    with _giving_attention(models.values(), device), torch.inference_mode():
+        for places in _batches(chosen, dev.lengths()):
+            batch = dev.padded(places, device)
+            to_separators = (batch["input_ids"] == separator).double().cpu()[None, :, None, None, :]
+            maps = {name: _maps(model, batch) for name, model in models.items()}
+            for name, own in maps.items():
+                similarity = nn.functional.cosine_similarity(own.flatten(3), maps["finetuned"].flatten(3), dim=3)
+                to_cls, to_sep = own[..., 0].mean(3), (own * to_separators).sum(4).mean(3)
+                sums[name] += torch.stack([similarity, to_cls, to_sep]).sum(2)
+    return list(_rows({name: total / len(chosen) for name, total in sums.items()}, len(chosen)))
+
+
+def sample(size: int, seed: int) -> list[int]:
+    return sorted(seeds.permutation(size, seed, "attention")[:EXAMPLES])
+
+
+def _batches(chosen: list[int], lengths: list[int]) -> Iterator[list[int]]:
+    """Examples of one length share a batch: then there is no padding to leave out."""
+    by_length: dict[int, list[int]] = {}
+    for place in chosen:
+        by_length.setdefault(lengths[place], []).append(place)
+    for length, places in by_length.items():
+        size = max(1, MAP_CELLS // length**2)
+        yield from (places[i : i + size] for i in range(0, len(places), size))
+
+
+@contextlib.contextmanager
+def _giving_attention(models: Iterable[Any], device: torch.device) -> Iterator[None]:
+    """Only the eager implementation gives its attention away."""
+    before = {model: model.config._attn_implementation for model in models}
+    for model in before:
+        model.eval().to(device)
+        model.set_attn_implementation("eager")
+    try:
+        yield
+    finally:
+        for model, implementation in before.items():
+            model.set_attn_implementation(implementation)
+
+
+def _maps(model: nn.Module, batch: dict[str, Tensor]) -> Tensor:
+    """Attention as (layer, example, head, from, to)."""
+    return torch.stack([layer.double().cpu() for layer in model(**batch, output_attentions=True).attentions])
+
+
+def _rows(means: dict[str, Tensor], examples: int) -> Iterator[dict[str, Any]]:
+    for model, values in means.items():
+        for measure, heads_of_layers in zip(MEASURES, values, strict=True):
+            if (model, measure) == ("finetuned", "similarity"):  # with itself
+                continue
+            for layer, heads in enumerate(heads_of_layers.tolist(), start=1):
+                for head, value in enumerate(heads, start=1):
+                    yield {
+                        "layer": layer,
+                        "head": head,
+                        "measure": measure,
+                        "model": model,
+                        "value": value,
+                        "examples": examples,
+                    }

@@ -1,0 +1,31 @@
+"""How far each sub-module's weights moved."""
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from torch import Tensor, nn
+
+from bertxfer.learning.heads import Model
+from bertxfer.trials import families
+from bertxfer.trials.science import ModelScience
+
+
+def distances(reference: nn.Module, model: Model, science: ModelScience) -> Iterator[dict[str, Any]]:
+    """L2 distance, in all and relative to the reference's norm, of every sub-module of every layer.
+
+    A sub-module is its weight and its bias together. Embeddings are layer 0, the pooler comes after the last layer.
+    """
+    family = families.family_of(science.family)
+    tuned = {name: tensor.detach().cpu().double() for name, tensor in model.named_parameters()}
+    modules: dict[tuple[int, str], list[tuple[Tensor, Tensor]]] = {}
+    for name, tensor in reference.named_parameters():
+        own = tuned.get(model.name_of(name))
+        if own is not None:  # a head that reads all tokens, or their mean, has no pooler
+            place = families.submodule(name, family, science.layers)
+            modules.setdefault(place, []).append((tensor.detach().cpu().double(), own))
+    for (layer, module), pairs in sorted(modules.items(), key=lambda item: item[0][0]):
+        distance = math.sqrt(sum(float((after - before).square().sum()) for before, after in pairs))
+        norm = math.sqrt(sum(float(before.square().sum()) for before, _ in pairs))
+        relative = distance / norm if norm else math.nan
+        yield {"layer": layer, "module": module, "distance": distance, "norm": norm, "relative": relative}

@@ -1,0 +1,84 @@
+"""Pretrained encoders and their tokenizers, loaded once a process, from a folder or the hub."""
+
+import copy
+import os
+from contextlib import AbstractContextManager, nullcontext
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from transformers import AutoModel, AutoTokenizer
+from transformers.utils import logging as transformers_logging
+
+from bertxfer.errors import ConfigError
+from bertxfer.system import hub
+from bertxfer.trials.pretrained import folder_version
+from bertxfer.trials.science import ModelScience
+
+# Otherwise a model without safetensors makes transformers ask the hub, in the background, for a converted one.
+os.environ.setdefault("DISABLE_SAFETENSORS_CONVERSION", "1")
+transformers_logging.set_verbosity_error()
+transformers_logging.disable_progress_bar()
+
+
+@lru_cache(maxsize=4)
+def tokenizer(where: str, version: str) -> Any:
+    with _from(where):
+        return AutoTokenizer.from_pretrained(where, revision=_revision(where, version), trust_remote_code=False)
+
+
+def load(where: str, model: ModelScience) -> nn.Module:
+    """A fresh copy of the pretrained encoder, with the dropout that the trial asks for."""
+    refuse_changed(where, model.version)
+    encoder, untrained_pooler = _pretrained(where, model.version)
+    encoder = copy.deepcopy(encoder)
+    if untrained_pooler or model.pooling != "cls":
+        encoder.pooler = None
+    if model.dropout is not None:
+        for module in encoder.modules():
+            if isinstance(module, nn.Dropout):
+                module.p = model.dropout
+    return encoder
+
+
+def words(where: str, model: ModelScience) -> Tensor:
+    """The pretrained word embeddings that all trials' copies are made from: to read, not to write."""
+    embeddings: nn.Embedding = _pretrained(where, model.version)[0].get_input_embeddings()
+    return embeddings.weight.detach()
+
+
+def refuse_changed(where: str, version: str) -> None:
+    """Before a trial and after it: loaded weights are a mapping of their file, so a file that is overwritten in place
+    changes what a worker has loaded."""
+    if Path(where).is_dir() and folder_version(Path(where)) != version:
+        raise ConfigError("model.name", f"what is in {where} has changed since this trial was planned; launch it again")
+
+
+@lru_cache(maxsize=2)
+def _pretrained(where: str, version: str) -> tuple[Any, bool]:
+    """The encoder as it is stored, and whether its pooler has no stored weights (RoBERTa's has none)."""
+    with _from(where):
+        encoder, report = AutoModel.from_pretrained(
+            where,
+            revision=_revision(where, version),
+            dtype=torch.float32,
+            output_loading_info=True,
+            trust_remote_code=False,
+            weights_only=True,
+        )
+    missing = [name for name in report["missing_keys"] if not name.startswith("pooler.")]
+    if missing:
+        raise ConfigError("model.name", f"{where} has no weights for {', '.join(sorted(missing)[:3])}")
+    return encoder, len(report["missing_keys"]) > 0
+
+
+def _revision(where: str, version: str) -> str | None:
+    return None if Path(where).is_dir() else version
+
+
+def _from(where: str) -> AbstractContextManager[None]:
+    if Path(where).is_dir():
+        return nullcontext()
+    return hub.asked_for("model.name", f"the model {where}", "a folder that save_pretrained wrote", "model.name=FOLDER")

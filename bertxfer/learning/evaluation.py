@@ -1,0 +1,109 @@
+"""Dev set evaluation: predictions in the order of the dev set, whatever order they were computed in."""
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from bertxfer.errors import TrialError
+from bertxfer.learning import devices
+from bertxfer.learning.data import Dataset
+from bertxfer.tasks import answers, metrics
+from bertxfer.tasks.task import TaskScience
+
+# Fixed, because the rows that share a batch decide the padding and so the last bits of a logit. Tokens are
+# counted with padding: 21 windows of 384 are as many as 64 sentences of 128. A CPU is no faster with more than its
+# 1,024, and takes more memory.
+BATCH_TOKENS, CPU_TOKENS = 64 * 128, 8 * 128
+
+
+def outputs_of(model: nn.Module, dev: Dataset, device: torch.device, precision: str) -> list[Tensor]:
+    """What the model says of each input. Inputs of like length share a batch, so that little of it is padding."""
+    outputs: dict[int, Tensor] = {}
+    model.eval()
+    with torch.inference_mode(), devices.autocast(device, precision):
+        for places in _batches(dev.lengths(), CPU_TOKENS if device.type == "cpu" else BATCH_TOKENS):
+            batch, _ = dev.batch(places, device)
+            outputs |= zip(places, model(batch).float().cpu(), strict=True)
+    return [outputs[place] for place in range(len(dev))]
+
+
+Evaluation = dict[str, Any]  # score, metrics, and the columns of the predictions
+
+
+def evaluate(model: nn.Module, dev: Dataset, task: TaskScience, device: torch.device, precision: str) -> Evaluation:
+    """What a model achieves on the dev set."""
+    return judged(outputs_of(model, dev, device, precision), dev, task)
+
+
+def judged(outputs: list[Tensor], dev: Dataset, task: TaskScience) -> Evaluation:
+    """Scores, why some are not defined, and the columns of the predictions, all of which a checkpoint can hold."""
+    _refuse_what_is_no_number(outputs, dev)
+    kind = {"classification": _classes, "regression": _scores, "span": _answers}[task.kind]
+    predictions, references, columns = kind(dev, outputs, task)
+    scores = metrics.score(task.kind, task.metrics, references, predictions)
+    undefined = metrics.why_undefined(scores, references, predictions)
+    columns = {"index": dev.indices, **columns}
+    return {"score": scores[task.headline], "metrics": scores, "undefined": undefined, "predictions": columns}
+
+
+def _refuse_what_is_no_number(outputs: list[Tensor], dev: Dataset) -> None:
+    """The largest of NaNs is a class like any other, and its accuracy would look like a score."""
+    bad = sum(not is_finite(output) for output in outputs)
+    if bad:
+        told = f"{bad} of {len(dev)} dev inputs"
+        raise TrialError(f"what the model says of {told} is not a finite number; a lower optimizer.lr may help")
+
+
+def is_finite(tensor: Tensor) -> bool:
+    """The extremes are NaN if any value is; unlike isfinite they take no memory."""
+    return all(map(math.isfinite, tensor.aminmax()))
+
+
+Predicted = tuple[list[Any], list[Any], dict[str, Any]]  # predictions, references, columns
+
+
+def _classes(dev: Dataset, outputs: list[Tensor], task: TaskScience) -> Predicted:
+    logits = torch.stack(outputs)
+    predictions = logits.argmax(1).tolist()
+    columns = {f"logit_{i}": logits[:, i].contiguous() for i in range(logits.shape[1])}
+    return predictions, dev.labels, {"label": dev.labels, "prediction": predictions, **columns}
+
+
+def _scores(dev: Dataset, outputs: list[Tensor], task: TaskScience) -> Predicted:
+    predictions = torch.cat(outputs).double().tolist()
+    return predictions, dev.labels, {"label": dev.labels, "prediction": predictions}
+
+
+def _answers(dev: Dataset, outputs: list[Tensor], task: TaskScience) -> Predicted:
+    assert dev.windows is not None and dev.rows is not None and task.span is not None
+    own: list[list[tuple[Any, list[int], list[int]]]] = [[] for _ in dev.indices]
+    for i, row in enumerate(dev.windows.row):
+        starts, ends = dev.windows.starts[i], dev.windows.ends[i]
+        own[row].append((outputs[i][: len(starts)].numpy(), starts, ends))
+    chosen = [answers.choose(texts[1], own[row], task.span) for row, texts in enumerate(dev.rows.texts)]
+    predictions, golds = [choice.text for choice in chosen], [list(label.texts) for label in dev.rows.labels]
+    both = list(zip(predictions, golds, strict=True))
+    columns = {
+        "id": [label.id for label in dev.rows.labels],
+        "label": golds,
+        "prediction": predictions,
+        "best_answer": [choice.best for choice in chosen],
+        "best_score": [choice.score for choice in chosen],
+        "null_score": [choice.null_score for choice in chosen],
+        "exact_match": [answers.exact_match(text, gold) for text, gold in both],
+        "f1": [answers.f1(text, gold) for text, gold in both],
+    }
+    return predictions, golds, columns
+
+
+def _batches(lengths: list[int], most: int) -> Iterator[list[int]]:
+    """The longest first: what follows fits into the memory that they took."""
+    order = sorted(range(len(lengths)), key=lambda place: (-lengths[place], place))
+    start = 0
+    while start < len(order):
+        size = max(1, most // lengths[order[start]])
+        yield order[start : start + size]
+        start += size

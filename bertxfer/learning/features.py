@@ -1,0 +1,150 @@
+"""The states of every layer of a frozen encoder: one forward pass a text, kept for all probes of that encoder."""
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
+from bertxfer.learning.data import Dataset
+from bertxfer.store.artifacts import Artifacts
+from bertxfer.trials import chains
+from bertxfer.trials.trial import Trial
+
+# Batches have fixed shapes, because the shape of a batch decides the last bits of its states: so a text's states are
+# the same whichever other texts were asked for with it (tests/test_probing.py measures it).
+BATCH, LENGTHS = 32, 8
+PART = 16384  # texts in one file: 650 MB of BERT-base
+
+Keys = list[bytes]
+
+
+def keys_of(rows: Dataset) -> Keys:
+    """Each text by its tokens: equal texts of other splits, seeds and tasks are one."""
+    columns = [rows.columns[name] for name in sorted(rows.columns) if name != "attention_mask"]
+    return [hashlib.sha256(repr(row).encode()).digest()[:16] for row in zip(*columns, strict=True)]
+
+
+def collect(
+    trial: Trial,
+    datasets: Sequence[Dataset],
+    layers: Sequence[int],
+    artifacts: Artifacts,
+    encoder: nn.Module,
+    device: torch.device,
+    between: Callable[[], None],
+) -> tuple[Tensor, dict[bytes, int]]:
+    """The states (layer, text, width) of all texts of the data sets in these layers, and the place of each text.
+
+    What is not kept yet is computed, for all layers at once.
+    """
+    wanted: dict[bytes, tuple[Dataset, int]] = {}
+    for rows in datasets:
+        for place, key in enumerate(keys_of(rows)):
+            wanted.setdefault(key, (rows, place))
+    name = chains.features_name(trial)
+    with artifacts.alone("features", name):
+        known = _known(artifacts, name)
+        missing = [key for key in wanted if key not in known]
+        if missing:
+            _make(missing, wanted, name, trial, artifacts, encoder.eval().to(device), device, between)
+            known = _known(artifacts, name)
+    return _gather(wanted, known, layers)
+
+
+def _known(artifacts: Artifacts, name: str) -> dict[bytes, tuple[Any, int]]:
+    """Where each text's states lie: a file, opened and mapped, and the row in it."""
+    known: dict[bytes, tuple[Any, int]] = {}
+    for path in artifacts.read("features", name):
+        file = safe_open(path, "pt")
+        for row, key in enumerate(file.get_tensor("keys").numpy()):
+            known[key.tobytes()] = (file, row)
+    return known
+
+
+def _gather(
+    wanted: dict[bytes, tuple[Dataset, int]], known: dict[bytes, tuple[Any, int]], layers: Sequence[int]
+) -> tuple[Tensor, dict[bytes, int]]:
+    by_file: dict[int, tuple[Any, list[int], list[int]]] = {}
+    for place, key in enumerate(wanted):
+        file, row = known[key]
+        _, rows, places = by_file.setdefault(id(file), (file, [], []))
+        rows.append(row)
+        places.append(place)
+    gathered: Tensor | None = None
+    for file, rows, places in by_file.values():
+        for i, layer in enumerate(layers):
+            states = file.get_tensor(f"layer.{layer}")[torch.tensor(rows)].float()
+            if gathered is None:
+                gathered = torch.empty(len(layers), len(wanted), states.shape[1])
+            gathered[i, torch.tensor(places)] = states
+    assert gathered is not None
+    return gathered, {key: place for place, key in enumerate(wanted)}
+
+
+def _make(
+    missing: Keys,
+    wanted: dict[bytes, tuple[Dataset, int]],
+    name: str,
+    trial: Trial,
+    artifacts: Artifacts,
+    encoder: nn.Module,
+    device: torch.device,
+    between: Callable[[], None],
+) -> None:
+    probe, longest = trial.science.probe, trial.science.data.max_length
+    assert probe is not None
+    for first in range(0, len(missing), PART):
+        part = missing[first : first + PART]
+        states: list[Tensor] = []
+        order: list[int] = []
+        with torch.inference_mode():
+            for places, length in _batches(part, wanted, longest):
+                batch = _batch([wanted[part[place]] for place in places], length, device)
+                states.append(_states(encoder, batch, probe.features)[:, : len(places)])
+                order += places
+                between()
+        whole = torch.cat(states, 1)[:, torch.argsort(torch.tensor(order))]
+        whole = whole.half() if probe.half else whole
+        tensors = {f"layer.{layer}": own.contiguous() for layer, own in enumerate(whole)}
+        tensors["keys"] = torch.tensor([list(key) for key in part], dtype=torch.uint8)
+        artifacts.write("features", name, lambda path, tensors=tensors: save_file(tensors, path))  # type: ignore[misc]
+
+
+def _batches(part: Keys, wanted: dict[bytes, tuple[Dataset, int]], longest: int) -> Iterator[tuple[list[int], int]]:
+    """Places of texts that are padded to the same length, and that length."""
+    by_length: dict[int, list[int]] = {}
+    for place, key in enumerate(part):
+        rows, row = wanted[key]
+        length = len(rows.columns["input_ids"][row])
+        by_length.setdefault(min(-(-length // LENGTHS) * LENGTHS, longest), []).append(place)
+    for length in sorted(by_length):
+        places = by_length[length]
+        yield from ((places[i : i + BATCH], length) for i in range(0, len(places), BATCH))
+
+
+def _batch(texts: Sequence[tuple[Dataset, int]], length: int, device: torch.device) -> dict[str, Tensor]:
+    filled = [*texts, *[texts[0]] * (BATCH - len(texts))]
+    rows = filled[0][0]
+    return {
+        name: torch.tensor([_padded(own.columns[name][row], length, own.padding[name]) for own, row in filled]).to(
+            device
+        )
+        for name in rows.columns
+    }
+
+
+def _padded(values: list[int], length: int, filler: int) -> list[int]:
+    return values + [filler] * (length - len(values))
+
+
+def _states(encoder: nn.Module, batch: dict[str, Tensor], kind: str) -> Tensor:
+    """(layer, text, width), from the embeddings up: the mean over a text's tokens, or its first token's state."""
+    layers = torch.stack(encoder(**batch, output_hidden_states=True).hidden_states)
+    if kind == "cls":
+        return layers[:, :, 0].cpu()
+    mask = batch["attention_mask"].unsqueeze(-1).to(layers.dtype)
+    return ((layers * mask).sum(2) / mask.sum(1)).cpu()

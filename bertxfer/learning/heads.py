@@ -1,0 +1,97 @@
+"""Heads: what is put on an encoder for each kind of task, and the loss that it is trained with."""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from bertxfer.learning import packing
+from bertxfer.learning.packing import Packed
+from bertxfer.system import seeds
+from bertxfer.trials.science import Science
+
+
+class Pooler(nn.Module):
+    """The first token through a dense layer and tanh, as BERT's own."""
+
+    def __init__(self, dense: nn.Linear) -> None:
+        super().__init__()
+        self.dense = dense
+
+    def forward(self, states: Tensor) -> Tensor:
+        """`states` are those of first tokens."""
+        return torch.tanh(self.dense(states))
+
+
+class Model(nn.Module):
+    """An encoder, a way to pool its last layer, dropout, and a linear layer.
+
+    Classes and scores are read off the pooled state, the start and end of an answer off every token's.
+    """
+
+    def __init__(self, encoder: nn.Module, science: Science, pooler: Pooler | None = None) -> None:
+        """`pooler`: that of another task's model on the same encoder."""
+        super().__init__()
+        self.kind, pooling, dropout = science.task.kind, science.model.pooling, science.model.dropout
+        config: Any = encoder.config
+        width = config.hidden_size
+        generator = torch.Generator().manual_seed(seeds.derive(science.seeds["head"], "head"))
+        outputs = {"classification": len(science.task.labels), "regression": 1, "span": 2}[self.kind]
+        self.classifier = _linear(width, outputs, generator)
+        self.pooler: Pooler | None = None
+        if pooling == "cls":
+            pretrained: Any = getattr(encoder, "pooler", None) if pooler is None else pooler
+            self.pooler = Pooler(_linear(width, width, generator) if pretrained is None else pretrained.dense)
+        encoder.pooler = None  # type: ignore[assignment]
+        self.encoder = encoder
+        self.layers, self.compiled = packing.layers_of(encoder), science.training.compiled
+        if self.compiled:
+            packing.compile_anew()
+        own = config.dropout if config.model_type == "distilbert" else config.hidden_dropout_prob
+        self.dropout = nn.Dropout(own if dropout is None else dropout)
+
+    def forward(self, batch: Packed | dict[str, Tensor]) -> Tensor:
+        """Logits (rows, classes), scores (rows, 1), or the logits of starts and ends (rows, tokens, 2)."""
+        if isinstance(batch, Packed):
+            firsts_only = self.pooler is not None
+            states, mask = packing.encode(self.encoder, self.layers, batch, firsts_only, self.compiled), batch.mask
+            firsts, spread = states, batch.padded
+        else:
+            states, mask = self.encoder(**batch).last_hidden_state, batch["attention_mask"]
+            firsts, spread = states[:, 0], _as_it_is
+        if self.kind == "span":
+            logits = spread(self.classifier(self.dropout(states)))
+            # No answer starts in the padding: otherwise the loss of a row would depend on its neighbours' lengths.
+            return logits.masked_fill(mask.unsqueeze(-1) == 0, torch.finfo(logits.dtype).min)
+        pooled = _mean(spread(states), mask) if self.pooler is None else self.pooler(firsts)
+        outputs: Tensor = self.classifier(self.dropout(pooled))
+        return outputs
+
+    @staticmethod
+    def name_of(encoder_tensor: str) -> str:
+        """What a tensor of the encoder is called in the model."""
+        return encoder_tensor if encoder_tensor.startswith("pooler.") else f"encoder.{encoder_tensor}"
+
+
+def loss(kind: str, outputs: Tensor, labels: Tensor) -> Tensor:
+    """The mean loss of a batch: cross-entropy of classes, squared error of scores, cross-entropy of starts and ends."""
+    if kind == "regression":
+        return nn.functional.mse_loss(outputs.squeeze(-1).float(), labels.float())
+    return nn.functional.cross_entropy(outputs, labels)
+
+
+def _as_it_is(states: Tensor) -> Tensor:
+    return states
+
+
+def _mean(states: Tensor, mask: Tensor) -> Tensor:
+    weights = mask.unsqueeze(-1).to(states.dtype)
+    return (states * weights).sum(1) / weights.sum(1)
+
+
+def _linear(inputs: int, outputs: int, generator: torch.Generator) -> nn.Linear:
+    """A new layer as BERT draws one, from the `head` stream."""
+    layer = nn.Linear(inputs, outputs)
+    nn.init.normal_(layer.weight, std=0.02, generator=generator)
+    nn.init.zeros_(layer.bias)
+    return layer

@@ -1,0 +1,39 @@
+"""Drawing new values for a tensor in place, each tensor from its own stream."""
+
+import torch
+from torch import Tensor
+
+from bertxfer.trials.treatments import Initializer
+
+
+def is_layernorm(name: str) -> bool:
+    return "LayerNorm" in name or "layer_norm" in name
+
+
+def redraw(values: Tensor, name: str, initializer: Initializer, generator: torch.Generator) -> None:
+    """Redraws `values`, a parameter or a slice of one, as the initializer says for a tensor of that name."""
+    if is_layernorm(name):
+        rule, constant = initializer.layernorm, 1.0 if name.endswith("weight") else 0.0
+    elif name.endswith("bias"):
+        rule, constant = initializer.biases, 0.0
+    else:
+        rule, constant = "draw", 0.0
+    with torch.no_grad():
+        if rule in ("reset", "zero"):
+            values.fill_(constant)
+        elif rule == "shuffle" or (rule == "draw" and initializer.distribution == "shuffle"):
+            order = torch.randperm(values.numel(), generator=generator)
+            values.copy_(values.flatten()[order].view_as(values))
+        elif rule == "draw":
+            values.copy_(_drawn(values, initializer, generator))
+
+
+def _drawn(like: Tensor, initializer: Initializer, generator: torch.Generator) -> Tensor:
+    """New weights. torch.nn.init and not the model's own _init_weights, which skips loaded tensors silently."""
+    assert initializer.sd is not None
+    new = torch.empty(like.shape)
+    if initializer.distribution == "normal":
+        return torch.nn.init.normal_(new, std=initializer.sd, generator=generator)
+    assert initializer.cut is not None
+    bound = initializer.cut * initializer.sd  # torch takes the bounds as values, scipy in units of sd
+    return torch.nn.init.trunc_normal_(new, std=initializer.sd, a=-bound, b=bound, generator=generator)

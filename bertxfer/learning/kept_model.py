@@ -1,0 +1,105 @@
+"""A fine-tuned model as a Hugging Face folder that `from_pretrained` loads, with a card that says what it is."""
+
+import shutil
+import tempfile
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import torch
+import yaml
+from safetensors.torch import save_file
+from torch import nn
+from transformers import (
+    BertForQuestionAnswering,
+    BertForSequenceClassification,
+    RobertaForQuestionAnswering,
+    RobertaForSequenceClassification,
+)
+
+from bertxfer.learning import encoders
+from bertxfer.learning.heads import Model
+from bertxfer.system.files import umask
+from bertxfer.system.processes import signature
+from bertxfer.trials import chains
+from bertxfer.trials.trial import Trial
+
+# The classes of transformers that compute just what our heads do: BERT's and RoBERTa's, where a text is read off its
+# first token through a dense layer and tanh. ELECTRA's has gelu there and DistilBERT's relu; none takes a mean.
+_WHOLE: dict[tuple[str, str], Any] = {
+    ("bert", "cls"): BertForSequenceClassification,
+    ("bert", "none"): BertForQuestionAnswering,
+    ("roberta", "cls"): RobertaForSequenceClassification,
+    ("roberta", "none"): RobertaForQuestionAnswering,
+}
+
+
+def write(trial: Trial, model: Model, folder: Path) -> None:
+    """Writes the folder whole or not at all."""
+    temporary = Path(tempfile.mkdtemp(prefix=f".model.{signature()}.", suffix=".tmp", dir=folder.parent))
+    try:
+        science = trial.science
+        whole = _WHOLE.get((science.model.family, science.model.pooling))
+        if whole is None:
+            _write_encoder(model, temporary)
+        else:
+            _in_class(whole, model, trial).save_pretrained(temporary)
+        encoders.tokenizer(trial.model_at, science.model.version).save_pretrained(temporary)
+        (temporary / "README.md").write_text(_card(trial, whole), encoding="utf-8")
+        for path in (temporary, *temporary.rglob("*")):  # mkdtemp's 0700 and safetensors' 0600 hide it from a group
+            path.chmod((0o777 if path.is_dir() else 0o666) & ~umask())
+        temporary.replace(folder)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+
+
+def _in_class(whole: Any, model: Model, trial: Trial) -> Any:
+    config: Any = model.encoder.config
+    labels = trial.science.task.labels or (["score"] if trial.science.task.kind == "regression" else [])
+    own = type(config).from_dict(config.to_dict())
+    if labels:
+        own.num_labels = len(labels)
+        own.id2label, own.label2id = dict(enumerate(labels)), {name: i for i, name in enumerate(labels)}
+        if trial.science.task.kind == "regression":
+            own.problem_type = "regression"
+    made = whole(own)
+    tensors = {name: tensor.cpu() for name, tensor in model.state_dict().items()}
+    renamed = {_name(name, trial.science.model.family, trial.science.model.pooling): t for name, t in tensors.items()}
+    made.load_state_dict(renamed)
+    return made
+
+
+def _name(ours: str, family: str, pooling: str) -> str:
+    """What a tensor of ours is called in the class of transformers."""
+    if ours.startswith("encoder."):
+        return f"{family}.{ours.removeprefix('encoder.')}"
+    kind = ours.rpartition(".")[2]
+    if pooling == "none":
+        return f"qa_outputs.{kind}"
+    if family == "roberta":
+        return f"classifier.dense.{kind}" if ours.startswith("pooler.") else f"classifier.out_proj.{kind}"
+    return f"bert.{ours}" if ours.startswith("pooler.") else ours
+
+
+def _write_encoder(model: Model, folder: Path) -> None:
+    encoder: Any = model.encoder
+    encoder.save_pretrained(folder)
+    head = {n: t.detach().cpu().contiguous() for n, t in model.state_dict().items() if not n.startswith("encoder.")}
+    save_file(head, folder / "head.safetensors")
+
+
+def _card(trial: Trial, whole: type[nn.Module] | None) -> str:
+    science = trial.science
+    loads = f"`{whole.__name__}`" if whole else "`AutoModel` (the encoder; the head is in head.safetensors)"
+    mini = "\nThe model and its language are a demonstration: they say nothing about English.\n"
+    return f"""---
+{yaml.safe_dump({"base_model": science.model.name, "library_name": "transformers", "tags": ["bertxfer"]})}---
+# {escape(science.model.name)} fine-tuned on {escape(science.task.name)} by bertxfer
+
+Made in an experiment on how pretraining helps transfer. Before fine-tuning: {escape(chains.describe(science))}.
+It is loaded by {loads}. Trial `{trial.id}`, trained with torch {torch.__version__}.
+{mini if science.model.name == "mini" else ""}
+```yaml
+{yaml.safe_dump(science.as_dict(), sort_keys=False)}```
+"""

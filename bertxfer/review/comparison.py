@@ -1,0 +1,204 @@
+"""What became of each trial between two listings: added, removed, changed or kept. Pure: it reads no file.
+
+Trials are told apart by their ids. Where an id is gone and another one stands at the same place of the grid, the
+trial is changed; the place is what the axes say that vary in either revision.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from bertxfer.review.listing import Broken, Listing, Place
+
+# What a scientific key is made of, where it is not simply the config key of the same name.
+_MADE_OF: dict[str, tuple[str, ...]] = {
+    "treatment": (
+        *("scheme", "k", "block", "block_size", "preserve", "layer", "head", "permutation_seed", "order", "part"),
+        *("init", "keep_layernorm", "reinit_lr_factor", "seed", "seeds"),
+    ),
+    "seeds": ("seed", "seeds", "permutation_seed"),
+    "data": ("data", "task.default_n", "task.kind", "model.positions"),
+    "task": ("task", "data.root"),
+    "model": ("model", "task.kind"),
+    "chain": ("intermediate", "intermediate_mode", "treat_before", "task", "data", "optimizer", "training"),
+    "probe": ("probe",),
+}
+
+# What two parts differ in; the parts are kept with it, so that no other object gets their numbers.
+Known = dict[tuple[str, int, int], tuple[dict[str, tuple[Any, Any]], Any, Any]]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A resolved key that has another value."""
+
+    key: str
+    old: Any
+    new: Any
+
+
+@dataclass(frozen=True)
+class Changed:
+    """Trials that changed in the same way: their places before and now."""
+
+    differences: tuple[Difference, ...]
+    pairs: list[tuple[Place, Place]]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One experiment, under its name before (`was`) and now; null where it was not there, or is not any more."""
+
+    was: str | None
+    now: str | None
+    added: list[Place] = field(default_factory=list)
+    removed: list[Place] = field(default_factory=list)
+    changed: list[Changed] = field(default_factory=list)
+    kept: int = 0
+    broken_before: Broken | None = None
+    broken_now: Broken | None = None
+
+    @property
+    def name(self) -> str:
+        return self.now or self.was or ""
+
+    @property
+    def changes(self) -> int:
+        return len(self.added) + len(self.removed) + sum(len(group.pairs) for group in self.changed)
+
+    @property
+    def broken(self) -> bool:
+        return self.broken_before is not None or self.broken_now is not None
+
+
+def compare(old: Listing, new: Listing) -> list[Comparison]:
+    """Every experiment of either listing."""
+    before, now = old.experiments, new.experiments
+    renamed = _renamed(before, now)
+    found = []
+    for name in sorted({*before, *now} - set(renamed)):
+        was = next((gone for gone, came in renamed.items() if came == name), name if name in before else None)
+        found.append(_compare_one(was, name if name in now else None, before.get(was or ""), now.get(name)))
+    return found
+
+
+def _compare_one(
+    was: str | None, now: str | None, before: list[Place] | Broken | None, after: list[Place] | Broken | None
+) -> Comparison:
+    if isinstance(before, Broken) or isinstance(after, Broken):
+        return Comparison(
+            was,
+            now,
+            broken_before=before if isinstance(before, Broken) else None,
+            broken_now=after if isinstance(after, Broken) else None,
+        )
+    before, after = before or [], after or []
+    kept = {place.id for place in before} & {place.id for place in after}
+    gone, came = (_distinct(place for place in places if place.id not in kept) for places in (before, after))
+    varying = _varying(before) | _varying(after)
+    at: dict[str, list[Place]] = {}
+    for place in gone:
+        at.setdefault(_where(place, varying), []).append(place)
+    added: list[Place] = []
+    groups: dict[str, Changed] = {}
+    known: Known = {}
+    for place in came:
+        waiting = at.get(_where(place, varying))
+        if not waiting:
+            added.append(place)
+            continue
+        pair = (waiting.pop(0), place)
+        differences = differences_of(*pair, known)
+        groups.setdefault(repr(differences), Changed(differences, [])).pairs.append(pair)
+    removed = [place for places in at.values() for place in places]
+    return Comparison(was, now, added, removed, list(groups.values()), len(kept))
+
+
+def differences_of(old: Place, new: Place, known: Known | None = None) -> tuple[Difference, ...]:
+    """The resolved keys by which two trials differ, as a config names them."""
+    known = {} if known is None else known
+    science = _differing(old.science, new.science, known)
+    config = _differing(old.config, new.config, known)
+    shown = {key: values for key, values in config.items() if key in science}
+    for key in science:
+        if key in shown:
+            continue
+        causes = [name for name in config if any(_within(name, part) for part in _MADE_OF.get(key.split(".")[0], ()))]
+        if causes:
+            shown.update({name: config[name] for name in causes})
+        else:
+            shown[key] = science[key]
+    return tuple(Difference(key, *values) for key, values in sorted(shown.items()))
+
+
+def lookup(config: Mapping[str, Any], key: str) -> Any:
+    """The value of a key of a resolved config; of a group, the name that its option has."""
+    value: Any = config
+    for name in key.split("."):
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value.get("name") if isinstance(value, Mapping) else value
+
+
+def _renamed(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, str]:
+    """Experiments that are only called otherwise: at least half of the trials of both are the same."""
+    found: dict[str, str] = {}
+    for came in sorted(set(now) - set(before)):
+        best, share = None, 0.5
+        for gone in sorted(set(before) - set(now) - set(found)):
+            overlap = _overlap(before[gone], now[came])
+            if overlap >= share:
+                best, share = gone, overlap
+        if best is not None:
+            found[best] = came
+    return found
+
+
+def _overlap(one: list[Place] | Broken, other: list[Place] | Broken) -> float:
+    if isinstance(one, Broken) or isinstance(other, Broken):
+        return 0.0
+    ids, others = {place.id for place in one}, {place.id for place in other}
+    return len(ids & others) / max(1, len(ids | others))
+
+
+def _distinct(places: Iterable[Place]) -> list[Place]:
+    found: dict[str, Place] = {}
+    for place in places:
+        found.setdefault(place.id, place)
+    return list(found.values())
+
+
+def _varying(places: Sequence[Place]) -> set[str]:
+    keys = {key for place in places for key in place.axes}
+    return {key for key in keys if len({json.dumps(place.axes.get(key, "?")) for place in places}) > 1}
+
+
+def _where(place: Place, varying: set[str]) -> str:
+    said = {key: place.axes[key] if key in place.axes else lookup(place.config, key) for key in varying}
+    return json.dumps(said, sort_keys=True)
+
+
+def _differing(old: Mapping[str, Any], new: Mapping[str, Any], known: Known) -> dict[str, tuple[Any, Any]]:
+    """Part by part; thousands of places share their parts, so each pair of parts is compared once."""
+    found: dict[str, tuple[Any, Any]] = {}
+    for name in {**old, **new}:
+        one, other = old.get(name), new.get(name)
+        pair = (name, id(one), id(other))
+        if pair not in known:
+            before, now = dict(_flat({name: one})), dict(_flat({name: other}))
+            keys = [key for key in {**before, **now} if before.get(key) != now.get(key)]
+            known[pair] = ({key: (before.get(key), now.get(key)) for key in keys}, one, other)
+        found.update(known[pair][0])
+    return found
+
+
+def _flat(value: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]]:
+    for key, item in value.items():
+        if isinstance(item, Mapping) and item:
+            yield from _flat(item, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", item
+
+
+def _within(key: str, part: str) -> bool:
+    return key == part or key.startswith(f"{part}.")

@@ -1,0 +1,57 @@
+"""The presets of conf/experiment/: what each asks for, how much of it is in the store, and what the rest costs."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bertxfer.config.composer import Composer
+from bertxfer.errors import BertxferError
+from bertxfer.review import costs, listing
+from bertxfer.review.costs import Bill
+from bertxfer.review.plan import plan
+from bertxfer.trials.inputs import Inputs
+
+_PARTS = re.compile(r"(\D+)(\d*)")
+
+
+@dataclass(frozen=True)
+class Preset:
+    """`problem` says why its trials cannot be listed here, for example because a data set is not there."""
+
+    name: str
+    description: str
+    trials: int = 0
+    done: int = 0
+    cost: str = ""  # of what is not done, with one worker
+    problem: str | None = None
+
+
+def names(conf: Path) -> list[str]:
+    """Every preset, papers after the embedded one, fig10 after fig9."""
+    return sorted(
+        listing.experiments(conf),
+        key=lambda name: ("/" in name, [(word, int(n or 0)) for word, n in _PARTS.findall(name)]),
+    )
+
+
+def presets(words: Sequence[str], composer: Composer, output_dir: Path | None) -> Iterator[Preset]:
+    """Each preset with these words behind it (model=mini), in the order of their names."""
+    for name in names(composer.conf):
+        description = str(composer.compose([f"experiment={name}"]).description or "")
+        try:
+            found = plan([f"experiment={name}", *words], True, composer, Inputs(), output_dir)
+        except BertxferError as error:
+            yield Preset(name, description, problem=str(error))
+            continue
+        yield Preset(name, description, len(found.trials), found.counts["done"], _cost(found.cost))
+
+
+def _cost(left: Bill) -> str:
+    if not left.trials:
+        return ""
+    known = (
+        f"{costs.duration(left.seconds)}{' (partly guessed)' if left.guessed_trials else ''}" if left.seconds else ""
+    )
+    unknown = f"not known for {left.unknown_trials}" if left.unknown_trials else ""
+    return ", ".join(filter(None, [known, unknown]))

@@ -1,0 +1,223 @@
+"""What a command would run, before it does: the trials, how far they are, what they share, what they will take."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hydra.types import RunMode
+from omegaconf import OmegaConf
+from rich.console import Console
+from rich.table import Column, Table
+
+from bertxfer.config.composer import Composer
+from bertxfer.config.schema import Config
+from bertxfer.errors import ConfigError
+from bertxfer.review import costs
+from bertxfer.review.costs import Bill, Work
+from bertxfer.store.store import Store
+from bertxfer.sweeps import launchers
+from bertxfer.sweeps.launchers.base import Submitted
+from bertxfer.sweeps.queue import Queue
+from bertxfer.sweeps.summary import MINI_NOTE
+from bertxfer.sweeps.sweep import config_with, notes_of, places_of, task_finder
+from bertxfer.trials import chains, replicates
+from bertxfer.trials.inputs import Inputs
+from bertxfer.trials.science import Science
+from bertxfer.trials.trial import Trial, trial_of
+
+STATES = ("done", "running", "failed", "missing")
+
+
+@dataclass(frozen=True)
+class Plan:
+    places: int
+    trials: list[Trial]
+    states: dict[str, str]  # of each trial
+    store: Store
+    workers: int
+    cost: Bill  # of what is not done
+    shared: list[str]
+    absent: list[str] = field(default_factory=list)
+
+    @property
+    def counts(self) -> Counter[str]:
+        return Counter(self.states.values())
+
+
+def plan(words: Sequence[str], multirun: bool, composer: Composer, inputs: Inputs, output_dir: Path | None) -> Plan:
+    """The plan of a run with these words. It starts and writes nothing."""
+    found = _asked_for(words, multirun, composer, inputs)
+    trials = list({trial.id: trial for trial, _ in found}.values())
+    store = Store((output_dir or Path(found[0][1].runtime.output_dir)).absolute())
+    states = states_of(trials, store)
+    works = {t.id: costs.work_of(t.science.as_dict(), c.task.train_size) for t, c in found if states[t.id] != "done"}
+    left = list(works.values())
+    left += _stages_to_run(found, states, store)
+    return Plan(
+        len(found),
+        trials,
+        states,
+        store,
+        _workers(words, multirun, composer, len(left)),
+        _cost(left, store),
+        [*shared(trials), *(notes_of(words, composer) if multirun else [])],
+        list(inputs.absent),
+    )
+
+
+def _stages_to_run(found: Sequence[tuple[Trial, Config]], states: dict[str, str], store: Store) -> list[Work]:
+    """The stages in front of trials that have to be run first and are not among the trials themselves."""
+    stages: dict[str, Work] = {}
+    for trial, config in found:
+        if states[trial.id] == "done":
+            continue
+        for prefix, stage in zip(chains.prefixes(trial), reversed(config.intermediate), strict=False):
+            if states.get(prefix.id, "done") == "done" and not store.artifacts.has("encoders", prefix.id):
+                stages[prefix.id] = costs.work_of(prefix.science.as_dict(), stage.task.train_size)
+    return list(stages.values())
+
+
+def states_of(trials: Iterable[Trial], store: Store) -> dict[str, str]:
+    """Done, running, failed in the last attempt, or missing."""
+    queue, states = Queue(store, None), {}
+    for trial in trials:
+        situation = queue.situation(trial.id, trial.outputs)
+        ended_badly = situation.latest is not None and situation.latest.outcome in ("failed", "crashed")
+        known = situation.state if situation.state in ("done", "running") else None
+        states[trial.id] = known or ("failed" if ended_badly else "missing")
+    return states
+
+
+def by_treatment(found: Plan) -> list[dict[str, Any]]:
+    """A row for each model, task, size and treatment, with the states of its trials."""
+    rows: dict[tuple[str, ...], Counter[str]] = {}
+    groups = replicates.groups([trial.science for trial in found.trials])
+    for trial, group in zip(found.trials, groups, strict=True):
+        science = trial.science
+        row = (science.model.name, science.task.name, size_of(science), group.treatment)
+        rows.setdefault(row, Counter())[found.states[trial.id]] += 1
+    names = ("model", "task", "n", "treatment")
+    return [{**dict(zip(names, row, strict=True)), "states": dict(counts)} for row, counts in rows.items()]
+
+
+def size_of(science: Science) -> str:
+    data = science.data
+    return str(data.n) if data.n is not None else f"{data.fraction:g} of all" if data.fraction is not None else "all"
+
+
+def shared(trials: Iterable[Trial]) -> list[str]:
+    """What is made once for several of these trials."""
+    tokens: Counter[tuple[Any, ...]] = Counter()
+    encoders: Counter[str] = Counter()
+    features: Counter[str] = Counter()
+    for trial in trials:
+        science = trial.science
+        if (prefix := chains.prefix_of(trial)) is not None:
+            encoders[prefix.id] += 1
+        if science.probe is not None:
+            features[chains.features_name(trial)] += 1
+        if science.task.source != "mini":  # the generated rows are tokenized as they are made
+            where = (science.task.name, science.task.version, science.data.max_length, science.data.stride)
+            tokens[(science.model.name, science.model.version, *where)] += 1
+    found = []
+    if tokens:
+        sets = f"{len(tokens)} set{'s' if len(tokens) > 1 else ''}"
+        found.append(f"shared: tokenized data, {sets} for {sum(tokens.values()):,} trials")
+    if encoders:
+        found.append(f"shared: encoders after {len(encoders)} stages, for {sum(encoders.values()):,} trials")
+    if features:
+        states = f"the states of {len(features)} encoder{'s' if len(features) > 1 else ''}"
+        found.append(f"shared: features, {states} for {sum(features.values()):,} probes")
+    return found
+
+
+def _asked_for(words: Sequence[str], multirun: bool, composer: Composer, inputs: Inputs) -> list[tuple[Trial, Config]]:
+    if multirun:
+        return [(point.trial, config) for point, config in places_of(words, composer, inputs)]
+    config = config_with(composer.compose(words), task_finder(composer.compose))
+    if config.grids is not None:
+        raise ConfigError("experiment", "is a sweep of many trials; add -m")
+    return [(trial_of(config, inputs), config)]
+
+
+def _workers(words: Sequence[str], multirun: bool, composer: Composer, left: int) -> int:
+    """How many workers the launcher would start for what is left."""
+    cfg = composer.whole(words, RunMode.MULTIRUN if multirun else RunMode.RUN)
+    settings = OmegaConf.to_container(cfg.hydra.launcher, resolve=True)
+    assert isinstance(settings, dict)
+    launcher = launchers.make({str(key): value for key, value in settings.items() if key != "_target_"})
+    return launcher.wanted(left) if isinstance(launcher, Submitted) and multirun and left else 1
+
+
+def _cost(left: Sequence[Work], store: Store) -> Bill:
+    return costs.bill(left, costs.timings_in(store, {work.model for work in left}) if left else [])
+
+
+def show(found: Plan, console: Console, every_trial: bool = False) -> None:
+    """The plan for a terminal."""
+    if every_trial:
+        table = Table(Column("trial", min_width=16), "model", "task", "n", "epochs", "seed", "treatment", "state")
+        for trial in found.trials:
+            science = trial.science
+            said = (trial.id, science.model.name, science.task.name, size_of(science), str(science.training.epochs))
+            seed, treatment = str(science.seeds["order"]), chains.describe(science)
+            table.add_row(*said, seed, treatment, found.states[trial.id])
+    else:
+        table = _table(found)
+    console.print(table)
+    for line in _lines(found):
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def _table(found: Plan) -> Table:
+    """A row a treatment, a column a task and size; done/all, or only how many where none is done."""
+    rows = by_treatment(found)
+    columns = list(dict.fromkeys((row["task"], row["model"], row["n"]) for row in rows))
+    cells = {(row["treatment"], row["task"], row["model"], row["n"]): row["states"] for row in rows}
+    models = dict.fromkeys(model for _, model, _ in columns)
+    table = Table("treatment", title=f"trials (done/all) of {', '.join(models)}")
+    for task, model, n in columns:
+        table.add_column(f"{task}\n{f'{model}, ' if len(models) > 1 else ''}n={n}", justify="right", no_wrap=True)
+    for treatment in dict.fromkeys(row["treatment"] for row in rows):
+        states = [cells.get((treatment, *column), {}) for column in columns]
+        told = [(state.get("done", 0), sum(state.values())) for state in states]
+        table.add_row(treatment, *(f"{done}/{total}" if done else str(total or "-") for done, total in told))
+    return table
+
+
+def as_dict(found: Plan) -> dict[str, Any]:
+    """The plan for programs."""
+    return {
+        "places": found.places,
+        "distinct": len(found.trials),
+        "counts": {state: found.counts[state] for state in STATES},
+        "by_treatment": by_treatment(found),
+        "workers": found.workers,
+        "cost": {**vars(found.cost), "seconds": found.cost.seconds},
+        "shared": found.shared,
+        "absent": found.absent,
+        "output_dir": str(found.store.root),
+        "trials": [
+            {"id": trial.id, "state": found.states[trial.id], "science": trial.science.as_dict()}
+            for trial in found.trials
+        ],
+    }
+
+
+def _lines(found: Plan) -> list[str]:
+    counts = found.counts
+    same = "" if found.places == len(found.trials) else f" at {found.places:,} places of the grids"
+    lines = [f"{len(found.trials):,} distinct trials{same}: " + ", ".join(f"{counts[s]:,} {s}" for s in STATES)]
+    lines += found.shared
+    lines += costs.sentences(found.cost, found.workers)
+    lines.append(f"results in {found.store.root}")
+    if any(trial.science.model.name == "mini" for trial in found.trials):
+        lines.append(MINI_NOTE)
+    if found.absent:
+        lines.append(
+            f"not on this machine: {', '.join(found.absent)}; the ids of their trials are stand-ins, and whether they "
+            "are done cannot be told here"
+        )
+    return lines

@@ -1,0 +1,230 @@
+"""Where a value of a config comes from: the file and line, the default list entry or the override that said it."""
+
+import ast
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+from hydra.core.default_element import ResultDefault
+from hydra.types import RunMode
+
+from bertxfer.config import schema
+from bertxfer.config.composer import Composer
+from bertxfer.sweeps import sweep
+from bertxfer.system.package import PACKAGE
+
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+@dataclass(frozen=True)
+class Source:
+    """A place where something is said: in a file, or on the command line (no file)."""
+
+    said: str  # as it stands there
+    file: str | None = None
+    line: int | None = None
+    chosen: "Source | None" = None  # what brought the file into the config, where it was not there by itself
+
+    def __str__(self) -> str:
+        if self.file is None:
+            return f"the command line ({self.said})"
+        where = self.file if self.line is None else f"{self.file}:{self.line}"
+        return where if self.chosen is None else f"{where}, chosen by `{self.chosen.said}` in {self.chosen.where}"
+
+    @property
+    def where(self) -> str:
+        if self.file is None:
+            return "the command line"
+        return self.file if self.line is None else f"{self.file}:{self.line}"
+
+
+class Provenance:
+    """Who said what in the config that these overrides compose."""
+
+    def __init__(self, composer: Composer, overrides: Sequence[str]) -> None:
+        self._composer = composer
+        found = composer.defaults(overrides, RunMode.MULTIRUN)
+        self._defaults: list[ResultDefault] = found.defaults
+        self._choosers = found.overrides.override_metadata
+        self._overrides = found.config_overrides
+        self._words = list(overrides)
+
+    def sources(self, key: str) -> list[Source]:
+        """All that say something of a key, the one that counts first."""
+        found = []
+        for default in self._defaults:
+            package = (default.package or "").split(".") if default.package else []
+            names = key.split(".")
+            if default.config_path is None or names[: len(package)] != package:
+                continue
+            source = self._said_in(default, names[len(package) :])
+            found.extend([source] if source else [])
+        for override in self._overrides:
+            if key == override.key_or_group or key.startswith(f"{override.key_or_group}."):
+                found.append(Source(str(override.input_line)))
+        return found[::-1]
+
+    def chooser(self, group: str) -> Source | None:
+        """What chose the option of a group: an entry of a defaults list, or the command line."""
+        told = self._choosers.get(group)
+        if told is not None and told.external_override:
+            return Source(next((word for word in self._words if word.split("=")[0] == group), group))
+        parent = told.containing_config_path if told is not None else self._parent(group)
+        return None if parent is None else self._entry(parent, group)
+
+    def _parent(self, group: str) -> str | None:
+        return next((default.parent for default in self._defaults if default.override_key == group), None)
+
+    def _entry(self, config_path: str, group: str) -> Source | None:
+        path = self._file(config_path)
+        node = _parsed(path) if path else None
+        for name, _, value in _entries(node):
+            if name != "defaults" or not isinstance(value, yaml.SequenceNode):
+                continue
+            for entry in value.value:
+                for key, line, choice in _entries(entry):
+                    if key.split()[-1].lstrip("/").split("@")[0] == group:
+                        return Source(f"{key}: {choice.value}", self._shown(path), line)
+        return None
+
+    def _said_in(self, default: ResultDefault, names: Sequence[str]) -> Source | None:
+        assert default.config_path is not None
+        if default.config_path == "schema":
+            return _in_schema(names)
+        path = self._file(default.config_path)
+        place = _find(_parsed(path), names) if path else None
+        if place is None:
+            return None
+        key = default.override_key
+        chosen = self.chooser(key) if key is not None and key in self._choosers else None
+        return Source(place[1], self._shown(path), place[0], chosen)
+
+    def _file(self, config_path: str) -> Path | None:
+        return file_of(self._composer, config_path)
+
+    def _shown(self, path: Path | None) -> str:
+        assert path is not None
+        return shown(self._composer, path)
+
+
+def told(known: Provenance, key: str) -> str | None:
+    """Where a key's value comes from, through what it refers to: `optimizer.lr` is `${model.lr}`."""
+    source = next(iter(known.sources(key)), None)
+    if source is None:
+        return None
+    refers = re.search(r"\$\{([A-Za-z_][\w.]*)\}$", source.said)
+    beyond = told(known, refers[1]) if refers and refers[1] != key else None
+    return str(source) if beyond is None else f"{beyond}, through `{source.said}` in {source.where}"
+
+
+def file_of(composer: Composer, config_path: str) -> Path | None:
+    """The YAML file that Hydra reads under that name."""
+    for source in composer.loader.get_sources():
+        path = Path(source.path) / f"{config_path.removesuffix('.yaml')}.yaml"
+        if source.scheme() == "file" and path.is_file():
+            return path
+    return None
+
+
+def shown(composer: Composer, path: Path) -> str:
+    """The file by the name that people know it by: conf/model/mini.yaml."""
+    root = composer.conf.absolute().parent
+    return path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
+
+
+def in_grids(composer: Composer, experiment: str, key: str, axes: Mapping[str, Any] | None = None) -> Source | None:
+    """Where an experiment's grids speak of a key; with `axes`, the grid that has this place."""
+    path = file_of(composer, f"experiment/{experiment}")
+    node = _parsed(path) if path else None
+    grids = next((value for name, _, value in _entries(node) if name == "grids"), None)
+    if path is None or not isinstance(grids, yaml.SequenceNode):
+        return None
+    plain = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)["grids"]
+    for grid, said in zip(grids.value, plain, strict=True):
+        for name, line, value in _entries(grid):
+            if name == key and (axes is None or sweep.holds(said, axes)):
+                return Source(_text(name, value), shown(composer, path), line)
+    return None
+
+
+def mentioned(composer: Composer, config_path: str, key: str) -> Source | None:
+    """The first line of a file that speaks of a key or of its last part, in whatever way; for errors."""
+    path = file_of(composer, config_path)
+    if path is None:
+        return None
+    for word in (key, key.split(".")[-1]):
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            said = line.split("#")[0]
+            if re.search(rf"(?<![\w.]){re.escape(word)}(?![\w.])", said):
+                return Source(said.strip(), shown(composer, path), number)
+    return None
+
+
+def _find(node: yaml.Node | None, names: Sequence[str]) -> tuple[int, str] | None:
+    """The line that says something of a key in a parsed file, and what it says."""
+    place = None
+    for name in names:
+        entry = next((entry for entry in _entries(node) if entry[0] == name), None)
+        if entry is None:
+            return place if isinstance(node, yaml.ScalarNode) and place else None
+        place, node = (entry[1], _text(name, entry[2])), entry[2]
+    return place
+
+
+def _entries(node: yaml.Node | None) -> Iterator[tuple[str, int, yaml.Node]]:
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            yield str(key.value), key.start_mark.line + 1, value
+
+
+def _text(name: str, value: yaml.Node) -> str:
+    if isinstance(value, yaml.ScalarNode):
+        return f"{name}: {value.value}"
+    return f"{name}: " + ("[...]" if isinstance(value, yaml.SequenceNode) else "{...}")
+
+
+def _parsed(path: Path) -> yaml.Node | None:
+    return _parse(str(path), path.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=1024)
+def _parse(path: str, changed: int) -> yaml.Node | None:
+    node: yaml.Node | None = yaml.compose(Path(path).read_text(encoding="utf-8"), Loader=_Loader)
+    return node
+
+
+def _in_schema(names: Sequence[str]) -> Source | None:
+    """The default in the schema's code."""
+    part: Any = schema.Config
+    for name in names[:-1]:
+        part = next((field.type for field in fields(part) if field.name == name), None)
+        if not is_dataclass(part):
+            return None
+    lines = _schema_lines().get(part.__name__, {})
+    if names[-1] not in lines:
+        return None
+    line, said = lines[names[-1]]
+    return Source(said, Path(schema.__file__).relative_to(PACKAGE.parent).as_posix(), line)
+
+
+@lru_cache
+def _schema_lines() -> dict[str, dict[str, tuple[int, str]]]:
+    tree = ast.parse(Path(schema.__file__).read_text(encoding="utf-8"))
+    return {
+        node.name: {
+            field.target.id: (field.lineno, ast.unparse(field))
+            for field in node.body
+            if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and not _is_missing(field.value)
+        }
+        for node in tree.body
+        if isinstance(node, ast.ClassDef)
+    }
+
+
+def _is_missing(value: ast.expr | None) -> bool:
+    """A field that has no default says nothing."""
+    return value is None or (isinstance(value, ast.Name) and value.id == "MISSING")

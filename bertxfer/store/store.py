@@ -1,0 +1,186 @@
+"""The directory of trials by id: the truth that everything else can be rebuilt from."""
+
+import json
+import re
+import shutil
+import sys
+import traceback
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from bertxfer.errors import BertxferError
+from bertxfer.store.artifacts import Artifacts
+from bertxfer.store.results import UNKNOWN, Result, number, problem_of
+from bertxfer.system.files import write_json, write_text, write_whole
+from bertxfer.trials.science import identify
+from bertxfer.trials.trial import Trial
+
+
+class Store:
+    def __init__(self, root: str | Path, max_gb: float | None = None) -> None:
+        self.root = Path(root)
+        self.artifacts = Artifacts(self.root / "artifacts", max_gb)
+
+    def folder(self, trial_id: str) -> Path:
+        return self.root / "trials" / trial_id
+
+    def has(self, trial_id: str) -> bool:
+        """Whether a trial of this id was ever begun here; a name that is no id is none."""
+        return re.fullmatch("[0-9a-f]{16}", trial_id) is not None and self.folder(trial_id).is_dir()
+
+    def finished(self) -> set[str]:
+        """The ids of all trials that have a result."""
+        return {path.parent.name for path in (self.root / "trials").glob("*/result.json")}
+
+    @property
+    def tokens(self) -> Path:
+        """Tokenized data, shared by all trials."""
+        return self.root / "artifacts" / "tokens"
+
+    def checkpoint(self, trial_id: str) -> Path:
+        return self.folder(trial_id) / "checkpoint"
+
+    def result(self, trial_id: str) -> Result | None:
+        """The trial's result, if it is done. A folder whose config is not the one its id hashes is an error."""
+        result = self.result_alone(trial_id)
+        if result is not None and not self._vouched(trial_id):
+            self.config(trial_id)
+        return result
+
+    def result_alone(self, trial_id: str) -> Result | None:
+        """The same without a look at the config, for who reads thousands."""
+        path = self.folder(trial_id) / "result.json"
+        try:
+            result = json.loads(path.read_bytes())
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, RecursionError) as error:
+            raise BertxferError(f"{path} cannot be read ({error}); move it away to run the trial again") from error
+        problem = problem_of(result, trial_id)
+        if problem:
+            raise BertxferError(f"{path} {problem}; move it away to run the trial again")
+        return {**UNKNOWN, **result}
+
+    def complete(self, trial_id: str, outputs: Sequence[str] = ()) -> bool:
+        """Whether the result is there, and all that is wanted beside it."""
+        return (self.folder(trial_id) / "result.json").exists() and not self.lacking(trial_id, outputs)
+
+    def lacking(self, trial_id: str, outputs: Sequence[str]) -> list[str]:
+        return [name for name in outputs if not self._has(trial_id, name)]
+
+    def _has(self, trial_id: str, output: str) -> bool:
+        if output == "encoder":
+            return self.artifacts.has("encoders", trial_id)
+        return (self.folder(trial_id) / ("model" if output == "model" else f"{output}.parquet")).exists()
+
+    def config(self, trial_id: str) -> dict[str, Any]:
+        """The scientific config stored under an id, checked against it."""
+        path = self.folder(trial_id) / "config.yaml"
+        try:
+            plain: dict[str, Any] = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
+            found = identify(plain)
+        except (OSError, yaml.YAMLError, TypeError, ValueError, OverflowError, RecursionError) as error:
+            said = " ".join(str(error).split())
+            raise BertxferError(
+                f"{path} cannot be read ({said}); move the folder away to run the trial again"
+            ) from error
+        if found != trial_id:
+            raise BertxferError(f"{path} hashes to {found}, not to its folder's id; it was edited, and is not trusted")
+        return plain
+
+    def _vouched(self, trial_id: str) -> bool:
+        """Whether the config hashes to its id, read fast; false is no verdict."""
+        try:
+            text = (self.folder(trial_id) / "config.yaml").read_text(encoding="utf-8")
+            return (
+                identify({key: value for part in _PARTS.split(text) for key, value in _part(part).items()}) == trial_id
+            )
+        except (OSError, yaml.YAMLError, AttributeError, TypeError, ValueError):
+            return False
+
+    def begin(self, trial: Trial) -> Path:
+        """The trial's folder, with its config written down; a trial begun before goes on in it."""
+        folder = self.folder(trial.id)
+        folder.mkdir(parents=True, exist_ok=True)
+        self._write_config(trial)
+        return folder
+
+    def _write_config(self, trial: Trial) -> None:
+        """A config that is damaged is written anew, but not one that a result stands beside: that is not trusted."""
+        folder = self.folder(trial.id)
+        try:
+            self.config(trial.id)
+        except BertxferError as error:
+            if (folder / "result.json").exists():
+                raise
+            if (folder / "config.yaml").exists():
+                print(f"written anew: {error}", file=sys.stderr, flush=True)
+            write_text(folder / "config.yaml", yaml.dump(trial.science.as_dict(), Dumper=_Dumper, sort_keys=False))
+
+    def record(
+        self, trial: Trial, result: Result, predictions: dict[str, Any], history: Sequence[dict[str, Any]]
+    ) -> None:
+        """Writes all that a trial found, the result last.
+
+        A trial that was run again for something beside its result keeps the result it had.
+        """
+        folder = self.folder(trial.id)
+        if not (folder / "result.json").exists():
+            write_whole(folder / "predictions.parquet", lambda path: _write_table(predictions, path))
+            events = [{key: number(value) for key, value in event.items()} for event in history]
+            write_text(folder / "history.jsonl", "".join(json.dumps(event) + "\n" for event in events))
+        self.finish(trial, result)
+
+    def finish(self, trial: Trial, result: Result) -> None:
+        """Marks the trial done. What was only needed to get there is removed after that, not before."""
+        folder = self.folder(trial.id)
+        if not (folder / "result.json").exists():
+            self._write_config(trial)  # it may have been damaged since the trial began
+            # Where two workers ran it, as after a suspension, the first result is the one that stays.
+            write_json(folder / "result.json", result, first=True)
+        self.clear(trial.id)
+
+    def clear(self, trial_id: str) -> None:
+        """Removes what a finished trial needs no more."""
+        (self.folder(trial_id) / "failure.json").unlink(missing_ok=True)
+        shutil.rmtree(self.checkpoint(trial_id), ignore_errors=True)
+
+    def fail(self, trial: Trial, error: BaseException) -> None:
+        """Records why an attempt ended without a result."""
+        reason = str(error) if isinstance(error, BertxferError) else f"{type(error).__name__}: {error}"
+        self.fail_with(trial.id, reason, "".join(traceback.format_exception(error)))
+
+    def fail_with(self, trial_id: str, reason: str, details: str = "") -> None:
+        write_json(self.folder(trial_id) / "failure.json", {"id": trial_id, "reason": reason, "traceback": details})
+
+    def why_failed(self, trial_id: str) -> str:
+        """Why the last attempt failed, in one line."""
+        try:
+            reason = json.loads((self.folder(trial_id) / "failure.json").read_bytes())["reason"]
+        except (OSError, ValueError, KeyError, TypeError, IndexError, RecursionError):
+            return "its process was lost"
+        return " ".join(str(reason).split()) or "its process was lost"
+
+
+def _write_table(columns: dict[str, Any], path: Path) -> None:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    from bertxfer.system import arrow
+
+    parquet.write_table(pa.table({name: arrow.column(values) for name, values in columns.items()}), path)
+
+
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_Dumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+_PARTS = re.compile(r"^(?=\w+:)", re.MULTILINE)  # where a key of the top level begins
+
+
+@lru_cache(maxsize=4096)
+def _part(text: str) -> dict[str, Any]:
+    """Some lines of a config. Trials have most of theirs in common, so thousands are read in a fifth of the time."""
+    return yaml.load(text, Loader=_Loader) or {}

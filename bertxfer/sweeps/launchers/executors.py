@@ -1,0 +1,30 @@
+"""submitit's executors, whose workers are told what to do on their own command line.
+
+submitit hands a job over as a pickle in the sweep's folder. Whoever may write there, as a group that shares results
+may, could have any code run in the name of who launches; so that pickle is never read.
+"""
+
+import json
+import shlex
+from dataclasses import asdict
+
+import submitit
+
+from bertxfer.sweeps.worker import Post
+
+
+class _Told:
+    python: str
+    post: Post
+
+    @property
+    def _submitit_command_str(self) -> str:
+        return f"{self.python} -u -m bertxfer.sweeps.worker {shlex.quote(json.dumps(asdict(self.post)))}"
+
+
+class LocalExecutor(_Told, submitit.LocalExecutor):  # type: ignore[misc]
+    pass
+
+
+class SlurmExecutor(_Told, submitit.SlurmExecutor):  # type: ignore[misc]
+    pass

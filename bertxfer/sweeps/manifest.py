@@ -1,0 +1,151 @@
+"""A sweep on disk: its trials are frozen when it is launched, so that a later edit of conf/ changes none of them."""
+
+import dataclasses
+import hashlib
+import json
+import re
+import sys
+import time
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from bertxfer.config.schema import Artifacts, Runtime
+from bertxfer.errors import BertxferError
+from bertxfer.store.store import Store
+from bertxfer.sweeps.sweep import Point, Sweep
+from bertxfer.system.files import write_json
+from bertxfer.trials import pretrained
+from bertxfer.trials.science import Science, identify
+from bertxfer.trials.trial import Trial
+
+
+@dataclass(frozen=True)
+class Manifest:
+    folder: Path
+    points: list[Point]
+    runtime: Runtime
+    artifacts: Artifacts
+
+    @property
+    def name(self) -> str:
+        return self.folder.name
+
+    @cached_property
+    def trials(self) -> list[Trial]:
+        """The distinct trials."""
+        return list({point.trial.id: point.trial for point in self.points}.values())
+
+    @property
+    def store(self) -> Store:
+        return Store(self.folder.parent.parent, self.artifacts.max_gb)
+
+
+@dataclass(frozen=True)
+class Named:
+    """A trial of a frozen sweep by its id, and what is wanted beside its result."""
+
+    id: str
+    outputs: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Outline:
+    """A frozen sweep as far as its trials' names, which is all that counting takes.
+
+    `status` of 10,000 trials took 1.4 s of CPU with it, and 4.5 s with `read`.
+    """
+
+    folder: Path
+    trials: list[Named]
+
+
+def name_of(sweep: Sweep) -> str:
+    """The name of a sweep's folder, which follows from its trials."""
+    ids = hashlib.sha256(" ".join(sorted(trial.id for trial in sweep.trials)).encode()).hexdigest()[:8]
+    return f"{re.sub('[^A-Za-z0-9_.]+', '-', sweep.name)}-{ids}"
+
+
+def freeze(sweep: Sweep) -> Manifest:
+    """Writes the sweep down. The name follows from the trials, so the same command finds the same sweep again."""
+    root = Path(sweep.runtime.output_dir).absolute()
+    folder = root / "sweeps" / name_of(sweep)
+    folder.mkdir(parents=True, exist_ok=True)
+    # Written anew by every launch: equal ids are equal science, but the runtime and the places of inputs may differ.
+    content = {
+        "name": folder.name,
+        "command": sys.argv[1:],
+        "launched": time.time(),
+        "runtime": {**dataclasses.asdict(sweep.runtime), "output_dir": str(root)},
+        "artifacts": dataclasses.asdict(sweep.artifacts),
+        "trials": [_as_dict(trial) for trial in sweep.trials],
+        "points": [{"axes": point.axes, "trial": point.trial.id} for point in sweep.points],
+    }
+    write_json(folder / "manifest.json", {**content, "digest": _digest(content)})
+    return read(folder)
+
+
+def read(folder: Path) -> Manifest:
+    """A frozen sweep; every trial must still hash to its id."""
+    path = folder / "manifest.json"
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        trials = {plain["id"]: _trial(plain) for plain in content["trials"]}
+        if content.get("digest", found := _digest(content)) != found:
+            raise ValueError("it is not as it was written")
+        points = [Point(point["axes"], trials[point["trial"]]) for point in content["points"]]
+        runtime, artifacts = Runtime(**content["runtime"]), Artifacts(**content["artifacts"])
+    except FileNotFoundError:
+        raise BertxferError(f"there is no sweep at {folder}") from None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise _unreadable(path, error) from error
+    return Manifest(folder, points, dataclasses.replace(runtime, output_dir=str(folder.parent.parent)), artifacts)
+
+
+def outline(folder: Path) -> Outline:
+    """A frozen sweep by the names of its trials alone, which are not checked here."""
+    path = folder / "manifest.json"
+    try:
+        trials = json.loads(path.read_text(encoding="utf-8"))["trials"]
+        return Outline(folder, [Named(plain["id"], tuple(plain["outputs"])) for plain in trials])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise _unreadable(path, error) from error
+
+
+def find(root: Path, name: str) -> Path:
+    """The folder of the sweep called `name`, or of the only one whose name begins so."""
+    if (Path(name) / "manifest.json").is_file():
+        return Path(name).absolute()
+    names = sorted(path.parent.name for path in (root / "sweeps").glob("*/manifest.json"))
+    matches = [known for known in names if known == name] or [known for known in names if known.startswith(name)]
+    if len(matches) != 1:
+        known = ", ".join(matches or names) or "none"
+        raise BertxferError(f"{name!r} is {'no sweep' if not matches else 'more than one sweep'}; there are: {known}")
+    return (root / "sweeps" / matches[0]).absolute()
+
+
+def _unreadable(path: Path, error: Exception) -> BertxferError:
+    return BertxferError(f"{path} cannot be read ({error}); move it away and launch the sweep again")
+
+
+def _digest(content: dict[str, Any]) -> str:
+    """Of all but the trials' science, which their ids stand for: a thread more would change results unseen."""
+    plain = {key: value for key, value in content.items() if key != "digest"}
+    plain["trials"] = [{key: value for key, value in one.items() if key != "science"} for one in content["trials"]]
+    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def _as_dict(trial: Trial) -> dict[str, Any]:
+    places = {field.name: getattr(trial, field.name) for field in dataclasses.fields(trial) if field.name != "science"}
+    return {**places, "science": trial.science.as_dict()}
+
+
+def _trial(plain: dict[str, Any]) -> Trial:
+    lists = {key: tuple(value) for key, value in plain.items() if isinstance(value, list)}
+    science = Science.from_dict(plain["science"])
+    model_at = pretrained.still_at(plain["model_at"], science.model.name)
+    trial = Trial(**{**plain, **lists, "science": science, "model_at": model_at})
+    if (found := identify(plain["science"])) != trial.id:
+        raise ValueError(f"trial {trial.id} hashes to {found}")
+    return trial

@@ -1,0 +1,139 @@
+"""How far sweeps are: every trial done, running, failed or waiting, read off the store at any time."""
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from bertxfer.errors import BertxferError
+from bertxfer.store.store import Store
+from bertxfer.sweeps import manifest
+from bertxfer.sweeps.manifest import Manifest, Outline
+from bertxfer.sweeps.queue import Queue, Situation
+from bertxfer.sweeps.summary import score_text
+from bertxfer.trials import chains
+from bertxfer.trials.science import Science
+
+STATES = ("done", "running", "failed", "waiting")
+MANY = 500  # trials; a framed table takes 2 ms a row to lay out
+
+
+@dataclass
+class Watch:
+    """The states of a sweep's trials. What is done stays done and is not looked at again."""
+
+    sweep: Manifest | Outline
+    queue: Queue
+    situations: dict[str, Situation] = field(default_factory=dict)
+
+    def look(self) -> Counter[str]:
+        for trial in self.sweep.trials:
+            if self.situations.get(trial.id, Situation("waiting")).state != "done":
+                self.situations[trial.id] = self.queue.situation(trial.id, trial.outputs)
+        return Counter(situation.state for situation in self.situations.values())
+
+
+def counts_line(counts: Counter[str], total: int) -> str:
+    return f"{counts['done']} of {total} done, " + ", ".join(f"{counts[state]} {state}" for state in STATES[1:])
+
+
+def latest_launch(folder: Path) -> str | None:
+    """The launch whose failures count: the newest of the sweep."""
+    launches = sorted((folder / "launches").glob("*.json"))
+    return launches[-1].stem if launches else None
+
+
+def show(root: Path, name: str | None) -> None:
+    """Every sweep in a line; or one sweep, trial by trial; or everything about one trial."""
+    console = Console(markup=False, emoji=False)
+    if name is None:
+        folders = sorted(path.parent for path in (root / "sweeps").glob("*/manifest.json"))
+        table = Table("sweep", *STATES, "trials")
+        for folder in folders:
+            sweep = manifest.outline(folder)
+            counts = Watch(sweep, Queue(Store(root), latest_launch(folder))).look()
+            table.add_row(folder.name, *(str(counts[state]) for state in STATES), str(len(sweep.trials)))
+        nothing = f"no sweeps in {root.absolute()}{'' if root.is_dir() else ', which is not there'}"
+        console.print(table if folders else f"{nothing}; --output-dir or BERTXFER_OUTPUT names another", soft_wrap=True)
+    elif Store(root).has(name):
+        _show_trial(console, Store(root), name)
+    else:
+        _show_sweep(console, manifest.read(manifest.find(root, name)))
+
+
+def _show_sweep(console: Console, sweep: Manifest) -> None:
+    watch = Watch(sweep, Queue(sweep.store, latest_launch(sweep.folder)))
+    counts = watch.look()
+    columns = ("trial", "task", "n", "seed", "treatment", "state", "score, or what is known")
+    rows: list[tuple[str, ...]] = []
+    for trial in sweep.trials:
+        science = trial.science
+        state = watch.situations[trial.id].state
+        size = science.data.n or (f"{science.data.fraction:g} of all" if science.data.fraction else "all")
+        told = _told(sweep.store, trial.id, watch.situations[trial.id])
+        seed = str(science.seeds["order"])
+        rows.append((trial.id, science.task.name, str(size), seed, chains.describe(science), state, told))
+    if len(rows) > MANY:
+        _print_lines([columns, *rows])
+    else:
+        table = Table(*columns, title=sweep.name)
+        for row in rows:
+            table.add_row(*row)
+        console.print(table)
+    console.print(counts_line(counts, len(sweep.trials)))
+
+
+def _print_lines(rows: Sequence[tuple[str, ...]]) -> None:
+    """Aligned columns without a frame."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+def _told(store: Store, trial_id: str, situation: Situation) -> str:
+    latest = situation.latest
+    if situation.state == "done":
+        try:
+            result = store.result(trial_id)
+        except BertxferError as error:
+            return str(error)
+        return score_text(result) if result is not None else ""
+    if situation.state == "running" and latest is not None:
+        where = latest.owner.get("slurm_job") or str(latest.owner.get("host", "?")).split()[0]
+        return f"attempt {latest.number} on {where}, heard of {max(0.0, latest.silent_for):.0f} s ago"
+    if situation.state == "failed":
+        return store.why_failed(trial_id)
+    return "" if latest is None else f"attempt {latest.number} ended: {latest.outcome or 'lost'}"
+
+
+def _show_trial(console: Console, store: Store, trial_id: str) -> None:
+    science = Science.from_dict(store.config(trial_id))
+    situation = Queue(store, None).situation(trial_id)
+    latest = situation.latest
+    failed = situation.state == "waiting" and latest is not None and latest.outcome in ("failed", "crashed")
+    facts: dict[str, Any] = {
+        "state": "failed" if failed else situation.state,
+        "model": science.model.name,
+        "task": science.task.name,
+        "treatment": chains.describe(science),
+        "seeds": science.seeds,
+        "told": store.why_failed(trial_id) if failed else _told(store, trial_id, situation),
+        "attempts": len(list((store.folder(trial_id) / "attempts").glob("*.json"))),
+        "folder": store.folder(trial_id),
+    }
+    result = store.result(trial_id)
+    if result is not None:
+        facts |= {key: result[key] for key in ("metrics", "n_train", "steps", "epochs", "timings", "environment")}
+    checkpoints = list(store.checkpoint(trial_id).glob("[!.]*.pt"))
+    if checkpoints:
+        age = time.time() - max(path.stat().st_mtime for path in checkpoints)
+        facts["checkpoint"] = f"{age:.0f} s old"
+    table = Table(title=f"trial {trial_id}", show_header=False)
+    for key, value in facts.items():
+        table.add_row(key, str(value))
+    console.print(table)

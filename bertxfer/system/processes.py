@@ -1,0 +1,77 @@
+"""Processes by name: who this one is, and whether another one, here or on another machine, still lives."""
+
+import hashlib
+import os
+import platform
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from bertxfer.system import slurm
+
+
+def whoami() -> dict[str, Any]:
+    """This process, so that others can tell whether it still lives."""
+    pid = os.getpid()
+    job = {"slurm_job": slurm.job(), "slurm_restarts": slurm.restarts()}
+    return {"host": host(), "pid": pid, "pid_started": started_at(pid), **job}
+
+
+def signature() -> str:
+    """This process in a word that may stand in a file's name."""
+    return _signature(os.getpid())
+
+
+def is_alive(signature: str) -> bool | None:
+    """Whether the process that signed so lives; none where this machine cannot tell."""
+    where, _, process = signature.partition("-")
+    pid, _, started = process.partition("-")
+    if where != _host_word() or not (pid.isdecimal() and started.isdecimal()):
+        return None
+    return process_lives(int(pid), int(started))
+
+
+def process_lives(pid: int, started: int | None) -> bool:
+    """Whether the process of that number, if any, is still the one that started then."""
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        pass
+    return started is None or started_at(pid) == started
+
+
+def started_at(pid: int) -> int | None:
+    """When a process was started, in the kernel's ticks: tells a reused number from the recorded process."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return None
+    fields = stat.rpartition(")")[2].split()
+    return None if fields[0] == "Z" else int(fields[19])
+
+
+def host() -> str:
+    """The machine since it was last started: process numbers mean nothing beyond that."""
+    return f"{platform.node()} {_boot()}"
+
+
+@lru_cache(maxsize=1)
+def _boot() -> str:
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()[:8]
+        space = str(Path("/proc/self/ns/pid").readlink())  # containers may share a name, but not their process numbers
+    except OSError:
+        boot = space = "-"
+    return f"{boot} {space}"
+
+
+@lru_cache(maxsize=1)
+def _signature(pid: int) -> str:
+    return f"{_host_word()}-{pid}-{started_at(pid) or 0}"
+
+
+@lru_cache(maxsize=1)
+def _host_word() -> str:
+    return hashlib.sha256(host().encode()).hexdigest()[:8]

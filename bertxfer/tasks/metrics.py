@@ -1,0 +1,138 @@
+"""Scores of predictions. What is not defined is nan, never a zero that looks like a score."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from bertxfer.tasks import answers
+
+# Plain functions of references and predictions. scikit-learn and scipy are imported where they are used: they take
+# 1.3 s and 117 MB, which a worker that measures accuracy need not spend.
+
+
+def accuracy(references: Sequence[int], predictions: Sequence[int]) -> float:
+    """The share of right predictions."""
+    return float(np.mean(np.equal(references, predictions)))
+
+
+def f1(references: Sequence[int], predictions: Sequence[int]) -> float:
+    """Harmonic mean of precision and recall of the second of two classes; nan where no label is of that class.
+
+    Recall is 0/0 then, and no prediction could raise the 0 that scikit-learn gives as soon as one is of that class.
+    """
+    from sklearn.metrics import f1_score
+
+    return float(f1_score(references, predictions, pos_label=1)) if 1 in references else math.nan
+
+
+def macro_f1(references: Sequence[int], predictions: Sequence[int]) -> float:
+    """The unweighted mean of the F1 of every class that occurs."""
+    from sklearn.metrics import f1_score
+
+    return float(f1_score(references, predictions, average="macro", zero_division=np.nan))
+
+
+def matthews_correlation(references: Sequence[int], predictions: Sequence[int]) -> float:
+    """0 for a constant prediction, by the convention that CoLA's scores follow; nan where the labels are constant."""
+    from sklearn.metrics import matthews_corrcoef
+
+    return float(matthews_corrcoef(references, predictions)) if _varies(references) else math.nan
+
+
+def mean_accuracy_f1(references: Sequence[int], predictions: Sequence[int]) -> float:
+    """The mean of accuracy and F1, as GLUE reports MRPC and QQP."""
+    return _mean([accuracy(references, predictions), f1(references, predictions)])
+
+
+def pearson(references: Sequence[float], predictions: Sequence[float]) -> float:
+    """Linear correlation; nan where one side is constant."""
+    from scipy import stats
+
+    defined = _varies(predictions) and _varies(references)
+    return float(stats.pearsonr(references, predictions).statistic) if defined else math.nan
+
+
+def spearman(references: Sequence[float], predictions: Sequence[float]) -> float:
+    """Correlation of ranks; nan where one side is constant."""
+    from scipy import stats
+
+    defined = _varies(predictions) and _varies(references)
+    return float(stats.spearmanr(references, predictions).statistic) if defined else math.nan
+
+
+def mean_pearson_spearman(references: Sequence[float], predictions: Sequence[float]) -> float:
+    """The mean of the two correlations, as GLUE reports STS-B."""
+    return _mean([pearson(references, predictions), spearman(references, predictions)])
+
+
+def mse(references: Sequence[float], predictions: Sequence[float]) -> float:
+    """The mean squared difference of scores."""
+    return float(np.mean(np.square(np.subtract(references, predictions))))
+
+
+def _of_answers(one: Callable[[str, Sequence[str]], float], answerable: bool | None) -> "Metric":
+    """The mean score of predicted answers: over all questions, or over those that have an answer, or have none."""
+
+    def metric(references: Sequence[Sequence[str]], predictions: Sequence[str]) -> float:
+        chosen = zip(references, predictions, strict=True)
+        return _mean([one(text, golds) for golds, text in chosen if answerable is None or bool(golds) == answerable])
+
+    return metric
+
+
+Metric = Callable[[Sequence[Any], Sequence[Any]], float]
+_GROUPS = {"": None, "_answerable": True, "_unanswerable": False}
+_ANSWERS: dict[str, Callable[[str, Sequence[str]], float]] = {"exact_match": answers.exact_match, "f1": answers.f1}
+# By the kind of task and the name that a config gives them.
+METRICS: dict[str, dict[str, Metric]] = {
+    "classification": {
+        "accuracy": accuracy,
+        "f1": f1,
+        "macro_f1": macro_f1,
+        "matthews_correlation": matthews_correlation,
+        "mean_accuracy_f1": mean_accuracy_f1,
+    },
+    "regression": {
+        "pearson": pearson,
+        "spearman": spearman,
+        "mean_pearson_spearman": mean_pearson_spearman,
+        "mse": mse,
+    },
+    "span": {
+        f"{name}{group}": _of_answers(one, answerable)
+        for name, one in _ANSWERS.items()
+        for group, answerable in _GROUPS.items()
+    },
+}
+
+
+def score(kind: str, names: Sequence[str], references: Sequence[Any], predictions: Sequence[Any]) -> dict[str, float]:
+    """The named metrics of a task of that kind."""
+    return {name: METRICS[kind][name](references, predictions) for name in names}
+
+
+def why_undefined(scores: Mapping[str, float], references: Sequence[Any], predictions: Sequence[Any]) -> dict[str, str]:
+    """For every score that is nan, what it would take to be a number."""
+    return {name: _why(name, references, predictions) for name, value in scores.items() if math.isnan(value)}
+
+
+def _why(name: str, references: Sequence[Any], predictions: Sequence[Any]) -> str:
+    if name.endswith(("_answerable", "_unanswerable")):
+        return f"the dev set has no {name.rpartition('_')[2]} question"
+    if len(references) < 2:
+        return "the dev set has one row"
+    if not _varies(references):
+        return f"all {len(references)} labels of the dev set are {references[0]}"
+    if not _varies(predictions):
+        return f"all {len(predictions)} predictions are {predictions[0]}"
+    return "it has no value for these predictions"
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values) if values else math.nan
+
+
+def _varies(values: Sequence[float]) -> bool:
+    return len(set(values)) > 1

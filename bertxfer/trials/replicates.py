@@ -1,0 +1,99 @@
+"""Replicates: trials that differ in nothing but their random draws. They, and only they, are averaged.
+
+This is the one rule behind every mean, interval, test and row: the terminal's table, the report's tables and figures,
+the bootstrap, `plan` and `export` all group by it. It looks at scientific configs alone.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from bertxfer.system import seeds
+from bertxfer.trials import chains
+from bertxfer.trials.science import Science
+
+PERMUTED = "layers permuted"
+
+
+@dataclass(frozen=True)
+class Group:
+    """What replicates share: all their settings, as one comparable text, and their treatment in a table's words."""
+
+    settings: str
+    treatment: str
+
+
+def groups(sciences: Sequence[Science]) -> list[Group]:
+    """The group of each trial.
+
+    An order of the layers that every trial drew from its own seed is a random draw like any other, so those trials are
+    replicates. Where orders were chosen (`order=...`, or `permutation_seed` beside `seed`), each is a treatment.
+    """
+    shared = [json.dumps(_settings(science), sort_keys=True) for science in sciences]
+    chosen = {
+        settings
+        for settings, science in zip(shared, sciences, strict=True)
+        if science.treatment.order and not order_is_drawn(science)
+    }
+    found = []
+    for settings, science in zip(shared, sciences, strict=True):
+        if science.treatment.order:
+            pooled = settings not in chosen
+            own = PERMUTED if pooled else " ".join(map(str, science.treatment.order))
+            found.append(Group(f"{settings} {own}", chains.describe(science, PERMUTED if pooled else None)))
+        else:
+            found.append(Group(settings, chains.describe(science)))
+    return found
+
+
+def order_is_drawn(science: Science) -> bool:
+    """Whether the layers stand in the order that one of the trial's own seeds draws."""
+    return any(science.treatment.order == _drawn(science.model.layers, seed) for seed in set(science.seeds.values()))
+
+
+def differing(sciences: Sequence[Science]) -> list[dict[str, str]]:
+    """Of each trial the settings that are not the same in all of them, by name; seeds are no settings."""
+    flat = [dict(_named(_settings(science))) for science in sciences]
+    names = dict.fromkeys(name for one in flat for name in one)
+    varying = [name for name in names if len({one.get(name, "null") for one in flat}) > 1]
+    return [{name: one.get(name, "null") for name in varying} for one in flat]
+
+
+def matched(one: Science, other: Science) -> bool:
+    """Whether two trials are a pair: they agree in every stream of randomness that both draw from."""
+    return all(one.seeds[stream] == other.seeds[stream] for stream in one.seeds.keys() & other.seeds.keys())
+
+
+def _settings(science: Science) -> dict[str, Any]:
+    """All of a scientific config, what its id leaves out too, but for seeds and the order that a seed may draw."""
+    plain: dict[str, Any] = json.loads(json.dumps(vars(science), default=vars))
+    del plain["seeds"], plain["treatment"]["order"]
+    return plain
+
+
+@lru_cache(maxsize=4096)
+def _drawn(layers: int, seed: int) -> tuple[int, ...]:
+    return tuple(place + 1 for place in seeds.permutation(layers, seed, "permutation"))
+
+
+def _named(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
+    """Every setting under the name that people would call it by: `training.epochs`, `stage 1 data.n`."""
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            if key == "stages":
+                for number, stage in enumerate(item, start=1):
+                    yield from _named(stage, f"stage {number} ")
+            else:
+                yield from _named(item, f"{name}{key}" if name.endswith(" ") or not name else f"{name}.{key}")
+    elif isinstance(value, (list, tuple)):
+        yield name, ", ".join(map(str, value))
+    else:
+        yield name, _word(value)
+
+
+def _word(value: Any) -> str:
+    if value is None or isinstance(value, bool):
+        return json.dumps(value)
+    return f"{value:g}" if isinstance(value, float) else str(value)
