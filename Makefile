@@ -37,7 +37,7 @@ chromium:
 	  echo "the tests need Chromium: apt-get install chromium, or set CHROMIUM to the path of one"; exit 1; }
 
 # What takes long has its own target, so that `make test` stays an everyday command.
-LONG = tests/presets tests/test_launchers.py tests/test_wheel.py tests/tasks/test_real.py
+LONG = tests/presets tests/sweeps/test_launchers.py tests/test_wheel.py tests/tasks/test_real.py
 OWN = tests/slurm tests/faults tests/trackers tests/bench $(LONG)
 
 test: setup chromium  ## the everyday tests: all but those of the targets below

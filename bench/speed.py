@@ -139,7 +139,7 @@ def describe(words: list[str], seed: int, scratch: Path) -> Path:
     from bertxfer.learning import data, heads, start
     from bertxfer.learning.run import load_data
     from bertxfer.store.store import Store
-    from tests.running import trial
+    from tests.helpers.running import trial
 
     one = trial(*words, f"seed={seed}", f"runtime.output_dir={scratch / 'tokens'}")
     science, store = one.science, Store(scratch / "tokens")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Run, only_line
+from tests.helpers.commands import Run, only_line
 
 REFUSED = [
     ("optimzer.lr=1e-3", "optimzer.lr", "optimizer.lr"),

@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from bertxfer.trials.science import identify
-from tests.conftest import Run, only_line
-from tests.test_first_release import FIXTURE
+from tests.helpers.commands import Run, only_line
+from tests.store.test_first_release import FIXTURE
 
 SAID = [
     ("optimzer.lr=1e-3", "optimzer.lr: there is no such key (did you mean optimizer.lr?)"),

@@ -18,9 +18,10 @@ from bertxfer.store.store import Store
 from bertxfer.sweeps import launchers, manifest
 from bertxfer.sweeps.sweep import Sweep
 from bertxfer.system.files import digest
-from tests.conftest import MINI, Run, only_line, tiny_words
-from tests.report.stored import point
-from tests.running import drained, result, trial
+from tests.helpers.commands import Run, only_line, tiny_words
+from tests.helpers.models import MINI
+from tests.helpers.running import drained, result, trial
+from tests.helpers.stored import point
 
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)> [/bold] [red] {{ 7*7 }} $(touch owned) `touch own`"
 

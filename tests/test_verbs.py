@@ -10,8 +10,8 @@ from bertxfer.config.composer import Composer
 from bertxfer.config.schema import conf_dir
 from bertxfer.review import experiments
 from bertxfer.store.store import Store
-from tests.conftest import Run, only_line
-from tests.report.stored import finish, point
+from tests.helpers.commands import Run, only_line
+from tests.helpers.stored import finish, point
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.conftest import bert
 from tests.faults.disk import Disk
+from tests.helpers.models import bert
 
 STALE_SECONDS = 3
 MARK = "BERTXFER_FAULTS"  # in the environment of all processes of a scene, by which they are found

@@ -7,8 +7,8 @@ import pytest
 import torch._dynamo
 
 from bertxfer.store.store import Store
-from tests.families import small
-from tests.running import drained, result, trial
+from tests.helpers.families import small
+from tests.helpers.running import drained, result, trial
 
 
 def test_compiled_layers_give_the_same_losses(low_model: Path, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from bertxfer.store.store import Store
 from bertxfer.sweeps import launchers
 from bertxfer.sweeps.launchers.base import Inline
 from bertxfer.sweeps.sweep import Sweep, notes_of, sweep_of
-from tests.officialdata import write_official
+from tests.helpers.officialdata import write_official
 
 PRESETS = sorted(
     path.relative_to(conf_dir() / "experiment").with_suffix("").as_posix()

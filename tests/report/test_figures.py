@@ -17,7 +17,7 @@ from bertxfer.report.figures import figures_of, guess
 from bertxfer.report.frame import frame
 from bertxfer.store.store import Store
 from bertxfer.sweeps.sweep import Point
-from tests.report.stored import finish, point, seeds_of
+from tests.helpers.stored import finish, point, seeds_of
 
 
 def test_curves_have_means_and_t_intervals(tmp_path: Path) -> None:

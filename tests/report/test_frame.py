@@ -9,7 +9,7 @@ import pytest
 
 from bertxfer.report import frame as frames
 from bertxfer.store.store import Store
-from tests.report.stored import finish, point
+from tests.helpers.stored import finish, point
 
 
 @pytest.fixture

@@ -13,9 +13,9 @@ import pytest
 from bertxfer.__main__ import run
 from bertxfer.report import subject
 from bertxfer.store.store import Store
-from tests.browser import Browser, chromium
-from tests.conftest import Run, environment, only_line, tiny_words
-from tests.report.stored import finish
+from tests.helpers.browser import Browser, chromium
+from tests.helpers.commands import Run, environment, only_line, tiny_words
+from tests.helpers.stored import finish
 
 SWEEP = ["task=mini_sst2,mini_cola", "scheme=incremental", "k=0,6,12", "data.n=100,400", "seed=0,1"]
 EVIL = "<script>window.pwned=1</script><img src=x onerror='window.pwned=1'>"

@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Run, tiny_words
-from tests.slurm.cluster import Cluster
-from tests.sweeping import (
+from tests.helpers.commands import Run, tiny_words
+from tests.helpers.sweeping import (
     SLOW,
     Start,
     attempts,
@@ -23,6 +22,7 @@ from tests.sweeping import (
     start,
     wait_until,
 )
+from tests.slurm.cluster import Cluster
 
 __all__ = ["start"]  # a fixture
 

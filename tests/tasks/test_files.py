@@ -11,7 +11,8 @@ import pytest
 from bertxfer.errors import BertxferError, ConfigError, DataError
 from bertxfer.tasks import Rows, source_of
 from bertxfer.trials.trial import trial_of
-from tests.conftest import Run, composed, tiny_words
+from tests.helpers.commands import Run, tiny_words
+from tests.helpers.configs import composed
 
 OWN = [
     "task=sst2",

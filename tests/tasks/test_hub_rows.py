@@ -12,7 +12,8 @@ import pytest
 from bertxfer.errors import ConfigError, DataError
 from bertxfer.tasks import Answers, source_of
 from bertxfer.trials.trial import trial_of
-from tests.conftest import Run, composed, tiny_words
+from tests.helpers.commands import Run, tiny_words
+from tests.helpers.configs import composed
 
 
 @pytest.fixture(autouse=True)

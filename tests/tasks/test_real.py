@@ -13,7 +13,8 @@ from bertxfer.store.results import Result
 from bertxfer.store.store import Store
 from bertxfer.tasks import Source, source_of
 from bertxfer.trials.trial import trial_of
-from tests.conftest import composed, saved
+from tests.helpers.configs import composed
+from tests.helpers.models import saved
 
 DATA = Path(os.environ.get("BERTXFER_DATA") or Path(__file__).parents[3] / "shared" / "data")
 real = pytest.mark.skipif(not (DATA / "glue").is_dir(), reason="no real data: set BERTXFER_DATA")

@@ -12,7 +12,7 @@ from bertxfer.learning.data import answer_tokens
 from bertxfer.learning.tokens import Tokenizing
 from bertxfer.tasks import Answers, source_of
 from bertxfer.trials.trial import trial_of
-from tests.conftest import composed
+from tests.helpers.configs import composed
 
 PASSAGE = "Ada Lovelace wrote the first program. Café au lait was invented elsewhere, by someone else."
 SQUAD: dict[str, Any] = {

@@ -8,7 +8,7 @@ import wandb
 
 from bertxfer.store.store import Store
 from bertxfer.sweeps import tracking
-from tests.test_tracking import finished
+from tests.sweeps.test_tracking import finished
 
 
 def test_mlflow_has_what_the_store_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

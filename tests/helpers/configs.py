@@ -1,0 +1,16 @@
+"""Configs composed in this process."""
+
+from functools import partial
+
+from hydra import compose, initialize_config_dir
+
+from bertxfer.config import schema
+from bertxfer.config.schema import Config
+from bertxfer.sweeps.sweep import config_with, task_finder
+
+
+def composed(*words: str) -> Config:
+    """The config that these words on a command line mean."""
+    schema.register()
+    with initialize_config_dir(str(schema.conf_dir()), version_base="1.3"):
+        return config_with(compose("config", overrides=list(words)), task_finder(partial(compose, "config")))

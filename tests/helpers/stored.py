@@ -1,0 +1,56 @@
+"""Results written as a trial writes them, with scores that the test chooses, so that what a table must say is known."""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from bertxfer.store.store import Store
+from bertxfer.sweeps.sweep import Point
+from bertxfer.trials.trial import trial_of
+from tests.helpers.configs import composed
+
+
+def point(*words: str, **axes: Any) -> Point:
+    """The place that these words and axes mean; axes are also said as words. `data__n` is data.n."""
+    axes = {key.replace("__", "."): value for key, value in axes.items()}
+    said = [f"{key}={'null' if value is None else value}" for key, value in axes.items()]
+    return Point(axes, trial_of(composed(*words, *said)))
+
+
+def finish(place: Point, store: Store, score: float | None, **more: Any) -> None:
+    """The result of a trial that ended with this score."""
+    result = {
+        "id": place.trial.id,
+        "score": score,
+        "metrics": {place.trial.science.task.headline: score},
+        "model": place.trial.science.model.name,
+        "task": place.trial.science.task.name,
+        "resumed_at_step": None,
+        "n_train": 16,
+        "n_dev": 8,
+        "steps": 2,
+        "epochs": 1,
+        "timings": {"load": 0.5, "train": 1.0, "evaluate": 0.25},
+        "environment": {"device": "cpu"},
+    }
+    store.begin(place.trial)
+    store.finish(place.trial, {**result, **more})
+
+
+def seeds_of(place: Point, seeds: Sequence[int]) -> list[Point]:
+    """The same place for several seeds, without composing each anew."""
+    science = place.trial.science
+    found = []
+    for seed in seeds:
+        other = dataclasses.replace(science, seeds=dict.fromkeys(science.seeds, seed))
+        trial = dataclasses.replace(place.trial, id=other.id, science=other)
+        found.append(Point({**place.axes, "seed": seed}, trial))
+    return found
+
+
+def stored(places: Sequence[Point], root: Path, score: Callable[[Point], float | None]) -> Store:
+    store = Store(root)
+    for place in places:
+        finish(place, store, score(place))
+    return store
