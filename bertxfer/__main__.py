@@ -38,6 +38,8 @@ def run(words: Sequence[str]) -> int:
         return _say("an override is key=value, without spaces around the =", 2)
     if words and words[0].isidentifier():
         return _say(f"{words[0]!r} is no verb; there are {', '.join(verbs.VERBS)}, and everything else is key=value", 2)
+    from bertxfer.trials import schemes  # noqa: F401  their axes are part of the schema
+
     schema.register()
     full_errors = "HYDRA_FULL_ERROR" in os.environ
     # Hydra then lets errors through instead of printing several lines of its own and exiting.
@@ -46,11 +48,12 @@ def run(words: Sequence[str]) -> int:
     failures: list[BertxferError | OSError] = []
 
     def app(cfg: DictConfig) -> None:
-        from bertxfer.sweeps import launchers, sweep
+        from bertxfer.config.configs import config_with, task_finder
+        from bertxfer.sweeps import launchers
 
         try:
             compose = partial(hydra.compose, "config")
-            launchers.run_one(sweep.config_with(cfg, sweep.task_finder(compose)))
+            launchers.run_one(config_with(cfg, task_finder(compose)))
         except (BertxferError, OSError) as error:  # kept from Hydra, which would add a line of its own
             failures.append(error)
 

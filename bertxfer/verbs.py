@@ -220,15 +220,14 @@ def export(words: Sequence[str]) -> int:
 
 
 def track(words: Sequence[str]) -> int:
-    from bertxfer.config.checks import TRACKERS, check_trackers
     from bertxfer.store.store import Store
-    from bertxfer.sweeps import manifest, tracking
+    from bertxfer.sweeps import manifest, trackers, tracking
 
     parser = _parser("track", "Logs finished trials that were not logged when they ended.")
-    parser.add_argument("tracker", help=f"one of {', '.join(TRACKERS)}")
+    parser.add_argument("tracker", help=f"one of {', '.join(trackers.TRACKERS)}")
     parser.add_argument("sweep", nargs="?", help="only the trials of this sweep (all that are stored)")
     told = parser.parse_args(words)
-    check_trackers([told.tracker], "tracker")
+    trackers.check([told.tracker], "tracker")
     store = Store(told.output_dir.absolute())
     if told.sweep is None:
         asked = sorted(path.name for path in (store.root / "trials").glob("*"))

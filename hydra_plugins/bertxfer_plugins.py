@@ -57,10 +57,11 @@ class TrialLauncher(_Composer, Launcher):
         self.settings = settings
 
     def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
-        from bertxfer.sweeps import launchers, sweep
+        from bertxfer.config.configs import config_with, task_finder
+        from bertxfer.sweeps import launchers
 
-        task_named = sweep.task_finder(self.compose)
-        configs = [sweep.config_with(self.compose(words), task_named) for words in job_overrides]
+        task_named = task_finder(self.compose)
+        configs = [config_with(self.compose(words), task_named) for words in job_overrides]
         results = launchers.results_of(configs, _settings(self.config))
         returns = []
         for words, result in zip(job_overrides, results, strict=True):

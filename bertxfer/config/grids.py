@@ -7,12 +7,12 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from bertxfer.config.keys import counting_keys
+from bertxfer.config.schema import schema
 from bertxfer.errors import ConfigError
 
 Axes = dict[str, list[str]]
 
-# Axes that count layers or heads. Only they may say L and H.
-SHAPED = ("k", "block", "block_size", "layer", "head", "probe.layer", "probe.removed")
 _END = r"(\d+|[LH](?:[+-]\d+|/2)?)"
 # What scale=tiny makes of a grid. Sizes stay different from each other, so that curves stay different curves.
 TINY_SEEDS, TINY_VALUES, TINY_ROWS, TINY_STEP, TINY_DEV = 2, 4, 16, 8, 32
@@ -34,7 +34,11 @@ def has_shape(axes: Axes) -> bool:
 def is_shape_word(word: str) -> bool:
     """Whether a word counts in layers or heads of the model: `k=0..L`, `head=H`."""
     key, _, value = word.partition("=")
-    return key in SHAPED and re.fullmatch(rf"{_END}(\.\.{_END})?", value) is not None and not value.isdigit()
+    return (
+        key in counting_keys(schema())
+        and re.fullmatch(rf"{_END}(\.\.{_END})?", value) is not None
+        and not value.isdigit()
+    )
 
 
 def shaped(axes: Axes, shape: Shape | None) -> Axes:
@@ -105,7 +109,11 @@ def _sizes(grids: Sequence[Axes]) -> list[str]:
 def _expanded(key: str, word: str, shape: Shape | None) -> list[str]:
     value = word.split("=", 1)[1] if "=" in word else ""
     match = re.fullmatch(rf"{_END}(?:\.\.{_END})?", value)
-    if match is None or value.isdigit() or (key not in SHAPED and not re.fullmatch(r"\d+\.\.\d+", value)):
+    if (
+        match is None
+        or value.isdigit()
+        or (key not in counting_keys(schema()) and not re.fullmatch(r"\d+\.\.\d+", value))
+    ):
         return [word]
     first = _number(match[1], shape)
     last = first if match[2] is None else _number(match[2], shape)

@@ -1,13 +1,25 @@
 """The schema of every config: what a user may set, with its type. A key that is not here is a typo."""
 
-from dataclasses import dataclass, field
+import os
+from dataclasses import dataclass, field, make_dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from hydra.core.config_store import ConfigStore
 from omegaconf import MISSING, DictConfig, OmegaConf
 
+from bertxfer.config.axes import AXES
+from bertxfer.config.keys import choice, counting, later, outputs, ranged
 from bertxfer.system.package import PACKAGE
+
+# Where results go unless a config or a command says otherwise.
+OUTPUT_VARIABLE, OUTPUT_DIR = "BERTXFER_OUTPUT", "multirun_outputs"
+
+
+def output_dir() -> str:
+    """The results folder of a command that reads no config."""
+    return os.environ.get(OUTPUT_VARIABLE, OUTPUT_DIR)
 
 
 def conf_dir() -> Path:
@@ -21,12 +33,12 @@ class Model:
     name: str = MISSING  # a hub name, a folder, "mini", or "minilm" (from the extra of that name)
     revision: str | None = None  # the hub commit; a folder is identified by its content instead
     # The shape, so that a config can be checked where the model is not; null: read from its config.json.
-    family: str | None = None  # bert, roberta, electra, distilbert
+    family: str | None = None  # one of trials/families.py
     layers: int | None = None
     heads: int | None = None
     positions: int | None = None  # the longest sequence it takes
-    pooling: str = "cls"  # cls: first token through the pooler, as BERT does; mean: over all tokens
-    dropout: float | None = None  # null: the model's own
+    pooling: str = choice("cls", "cls", "mean")  # cls: first token through the pooler, as BERT does; mean: all tokens
+    dropout: float | None = ranged(None, 0, 1)  # null: the model's own
     lr: float = 2e-5  # the learning rate that suits this model; optimizer.lr follows it
     # Tasks that take the place of others in an experiment's grids, for a model that cannot read those.
     stand_ins: dict[str, str] = field(default_factory=dict)
@@ -60,21 +72,21 @@ class Hub:
 class Span:
     """How answers are looked for in a passage."""
 
-    question_length: int = 64  # tokens; a longer question is cut
-    answer_length: int = 30  # tokens; a longer answer is not considered
-    n_best: int = 20  # starts and ends that are combined
+    question_length: int = ranged(64, 1)  # tokens; a longer question is cut
+    answer_length: int = ranged(30, 1)  # tokens; a longer answer is not considered
+    n_best: int = ranged(20, 1)  # starts and ends that are combined
     null_threshold: float = 0.0  # no answer is given where the null score is more than this above the best answer's
 
 
 @dataclass
 class Task:
     name: str = MISSING
-    kind: str = "classification"  # classification, regression, span: what is predicted, so head, loss and metrics
-    source: str = "rows"  # rows: of files or of the hub, as below; mini: the generated language
+    kind: str = "classification"  # what is predicted, so head, loss and metrics: one of tasks/kinds.py
+    source: str = choice("rows", "rows", "mini")  # rows: of files or of the hub, as below; mini: the generated language
     text: list[str] = MISSING  # one or two columns
     label: str = "label"
     labels: list[str] = field(default_factory=list)  # names of the classes, in the order of their numbers
-    metrics: list[str] = MISSING
+    metrics: list[str] = MISSING  # of tasks/metrics.py, those of its kind
     headline: str = MISSING  # the metric that is a trial's score
     train_size: int | None = None  # rows, where it is known beforehand
     default_n: int | None = None  # data.n when neither n nor fraction is given; null: all rows
@@ -86,60 +98,65 @@ class Task:
 
 @dataclass
 class Init:
-    distribution: str = MISSING  # truncated_normal, normal, shuffle
-    sd: float | None = None
-    cut: float | None = None  # where truncated_normal is cut, in units of sd
-    biases: str = "zero"  # zero, keep, shuffle
-    layernorm: str = "reset"  # reset (to 1 and 0), keep, shuffle
+    distribution: str = choice(MISSING, "truncated_normal", "normal", "shuffle")
+    sd: float | None = ranged(None, 0, open=True)
+    cut: float | None = ranged(None, 0, open=True)  # where truncated_normal is cut, in units of sd
+    biases: str = choice("zero", "zero", "keep", "shuffle")
+    layernorm: str = choice("reset", "reset", "keep", "shuffle")  # reset: to 1 and 0
 
 
 @dataclass
 class Data:
     n: Any = None  # rows of the training set drawn at random; "all" for all of them
-    fraction: float | None = None
-    dev_n: int | None = None  # only the first rows of the dev set; null: all of it
-    max_length: int | None = None  # in tokens; null: 128 (span tasks: 384), or what the model takes if that is less
-    stride: int | None = (
-        None  # tokens that neighbouring windows of a passage share; null: a third of max_length, if it has room
-    )
+    fraction: float | None = ranged(None, 0, 1, open=True)
+    dev_n: int | None = ranged(None, 1)  # only the first rows of the dev set; null: all of it
+    max_length: int | None = ranged(
+        None, 3
+    )  # in tokens; null: 128 (span tasks: 384), or what the model takes if that is less
+    # Tokens that neighbouring windows of a passage share; null: a third of max_length, if it has room.
+    stride: int | None = ranged(None, 0)
     root: str | None = "${oc.env:BERTXFER_DATA,null}"  # a folder of data sets; null: the hub
 
 
 @dataclass
 class Optimizer:
-    name: str = MISSING  # adam, adamw
-    lr: float = MISSING
-    beta1: float = 0.9
-    beta2: float = 0.999
-    eps: float = 1e-8
-    weight_decay: float = 0.0  # never on biases and LayerNorm
+    name: str = choice(MISSING, "adam", "adamw")
+    lr: float = ranged(MISSING, 0, open=True)
+    beta1: float = ranged(0.9, 0, 1)
+    beta2: float = ranged(0.999, 0, 1)
+    eps: float = ranged(1e-8, 0, open=True)
+    weight_decay: float = ranged(0.0, 0)  # never on biases and LayerNorm
 
 
 @dataclass
 class Training:
-    epochs: int = 5
-    batch_size: int = 8
-    accumulate: int = 1  # batches per optimizer step
-    clip: float | None = 1.0
-    schedule: str = "linear"  # linear, cosine, constant
-    warmup: float = 0.0  # fraction of all steps
-    stop: str | None = None  # dev_score or train_loss (a probe: holdout_loss): stop when it no longer improves
-    patience: int | None = None  # epochs without improvement that are waited for
-    report: str = "last"  # the epoch whose dev score counts: last (the papers) or best
-    precision: str = "fp32"  # fp32, bf16, tf32
-    packed: bool = True  # sequences laid end to end instead of padded: the same numbers, but other dropout masks
-    compiled: bool = False  # layers through torch.compile; docs/speed.md has the verdict
+    epochs: int = ranged(5, 0)
+    batch_size: int = ranged(8, 1)
+    accumulate: int = ranged(1, 1)  # batches per optimizer step
+    clip: float | None = ranged(1.0, 0, open=True)
+    schedule: str = choice("linear", "linear", "cosine", "constant")
+    warmup: float = ranged(0.0, 0, 1)  # fraction of all steps
+    # Training stops when this no longer improves; holdout_loss is for probes only.
+    stop: str | None = choice(None, None, "dev_score", "train_loss", "holdout_loss")
+    patience: int | None = ranged(None, 1)  # epochs without improvement that are waited for
+    report: str = choice("last", "last", "best")  # the epoch whose dev score counts: last (the papers) or best
+    precision: str = choice("fp32", "fp32", "bf16", "tf32")
+    # Sequences laid end to end instead of padded: the same numbers, but other dropout masks.
+    packed: bool = later(True, before={2: False})
+    compiled: bool = later(False)  # layers through torch.compile; docs/speed.md has the verdict
 
 
 @dataclass
 class Probe:
     """A small classifier on the frozen encoder, in place of fine-tuning. `training=probe` turns it on."""
 
-    features: str | None = None  # mean: over the tokens of a layer (tamkin2020); cls: its first token (singh2020)
-    layer: int | None = None  # the layer that is read, 1..L; 0: the embeddings
-    removed: int | None = None  # the same from above: layers that are taken off the top
+    features: str | None = choice(
+        None, None, "mean", "cls"
+    )  # mean: over the tokens of a layer (tamkin2020); cls: its first token (singh2020)
+    layer: int | None = counting(None, "layers")  # the layer that is read, 1..L; 0: the embeddings
+    removed: int | None = counting(None, "layers")  # the same from above: layers that are taken off the top
     pooler: bool = False  # BERT's own pooler is trained too, between the features and the classifier
-    holdout: float = 0.1  # the part of the training rows that early stopping looks at
+    holdout: float = ranged(0.1, 0, 0.9, open=True)  # the part of the training rows that early stopping looks at
     half: bool = False  # features are kept in 16 bits
 
 
@@ -147,7 +164,9 @@ class Probe:
 class Artifacts:
     """What trials share: encoders after the stages of chains, features of probes."""
 
-    max_gb: float | None = 20.0  # on disk; what was not used for the longest time goes first. null: no limit
+    max_gb: float | None = ranged(
+        20.0, 0, open=True
+    )  # on disk; what was not used for the longest time goes first. null: no limit
 
 
 @dataclass
@@ -166,37 +185,31 @@ class Seeds:
 class Runtime:
     """How and where a trial runs. Nothing here may change its result, so nothing here is in its id."""
 
-    device: str = "auto"  # auto: CUDA, else MPS, else CPU
-    threads: int | None = None  # CPU threads; null: what the machine gives
-    checkpoint_seconds: float = 60.0  # 0: after every step
-    output_dir: str = "${oc.env:BERTXFER_OUTPUT,multirun_outputs}"
-    track: list[str] = field(default_factory=list)  # where finished trials are logged too: tensorboard, mlflow, wandb
+    device: str = choice("auto", "auto", "cuda", "mps", "cpu", numbered="cuda")  # auto: CUDA, else MPS, else CPU
+    threads: int | None = ranged(None, 1)  # CPU threads; null: what the machine gives
+    checkpoint_seconds: float = ranged(60.0, 0)  # 0: after every step
+    output_dir: str = f"${{oc.env:{OUTPUT_VARIABLE},{OUTPUT_DIR}}}"
+    track: list[str] = field(default_factory=list)  # where finished trials are logged too: of sweeps/trackers/
 
 
 @dataclass
 class Config:
+    """All but the axes of the schemes, which `schema` adds."""
+
     model: Model = field(default_factory=Model)
     task: Task = field(default_factory=Task)
     scheme: str = MISSING
-    # The axes of the schemes. They stand at the top because people type `k=3`; null where another scheme rules.
-    k: int | None = None
-    block: int | None = None
-    block_size: int | None = None
-    preserve: bool | None = None
-    layer: Any = None
-    head: Any = None
-    permutation_seed: int | None = None
-    order: Any = None
     # Tasks to be fine-tuned on first, in front of any scheme: a task's name or a list. A stage with settings of its own
     # is {task: rte, data: {n: 500}, training: {epochs: 2}, optimizer: {lr: 1e-5}}; the rest is as for the trial itself.
     intermediate: Any = None
-    intermediate_mode: str = "chain"  # chain: one after another; interleave: all tasks' batches in one training
-    treat_before: str = "first"  # the stage of a chain that the treatment comes before: first, last
-    # Options of every scheme that redraws.
-    part: str = "all"  # all, attention, feedforward
+    # chain: one after another; interleave: all tasks' batches in one training
+    intermediate_mode: str = choice("chain", "chain", "interleave")
+    treat_before: str = choice("first", "first", "last")  # the stage of a chain that the treatment comes before
+    # Options of every scheme that reinitializes.
+    part: str = choice("all", "all", "attention", "feedforward")
     init: Init = field(default_factory=Init)
     keep_layernorm: bool = False
-    reinit_lr_factor: float = 1.0
+    reinit_lr_factor: float = ranged(1.0, 0, open=True)
     data: Data = field(default_factory=Data)
     optimizer: Optimizer = field(default_factory=Optimizer)
     training: Training = field(default_factory=Training)
@@ -204,8 +217,8 @@ class Config:
     seed: int = 0
     seeds: Seeds = field(default_factory=Seeds)
     # What a trial leaves beside its result: not part of its id.
-    analysis: Any = None  # weights, attention: what fine-tuning changed
-    keep: Any = None  # model: the fine-tuned model, as a Hugging Face folder
+    analysis: Any = outputs("weights", "attention")  # what fine-tuning changed: of learning/analysis/
+    keep: Any = outputs("model")  # the fine-tuned model, as a Hugging Face folder
     artifacts: Artifacts = field(default_factory=Artifacts)
     runtime: Runtime = field(default_factory=Runtime)
     # What an experiment says of itself. None of it is in an id.
@@ -215,14 +228,22 @@ class Config:
     figure: Any = None  # how its results are drawn, read by the report
 
 
+@lru_cache(maxsize=1)
+def schema() -> type[Config]:
+    """The whole schema: a config with a key for every axis of every scheme."""
+    assert AXES, "the schemes declare their axes when bertxfer.trials.schemes is imported"
+    axes = [(axis.name, axis.type, field(default=None, metadata={"counts": axis.counts})) for axis in AXES.values()]
+    return make_dataclass("Config", axes, bases=(Config,))
+
+
 def register() -> None:
-    ConfigStore.instance().store(name="schema", node=Config)
+    ConfigStore.instance().store(name="schema", node=schema())
 
 
 def keys() -> list[str]:
     """Every key that a config may have, for guessing what a typo meant."""
     found: list[str] = []
-    pending = [("", OmegaConf.structured(Config))]
+    pending = [("", OmegaConf.structured(schema()))]
     while pending:
         prefix, node = pending.pop()
         for key in node:

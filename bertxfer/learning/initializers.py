@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from bertxfer.trials.treatments import Initializer
+from bertxfer.trials.initializer import Initializer
 
 
 def is_layernorm(name: str) -> bool:

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from bertxfer.learning import initializers
 from bertxfer.system import seeds
 from bertxfer.trials.families import Family, Slice, layer_prefix, locate
-from bertxfer.trials.treatments import Treatment
+from bertxfer.trials.treatment import Treatment
 
 
 def apply(treatment: Treatment, encoder: nn.Module, family: Family, heads: int, seed: int | None) -> set[str]:

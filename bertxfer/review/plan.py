@@ -12,16 +12,17 @@ from rich.console import Console
 from rich.table import Column, Table
 
 from bertxfer.config.composer import Composer
+from bertxfer.config.configs import config_with, task_finder
 from bertxfer.config.schema import Config
 from bertxfer.errors import ConfigError
 from bertxfer.review import costs
 from bertxfer.review.costs import Bill, Work
 from bertxfer.store.store import Store
-from bertxfer.sweeps import launchers
+from bertxfer.sweeps import launchers, trackers
 from bertxfer.sweeps.launchers.base import Submitted
 from bertxfer.sweeps.queue import Queue
 from bertxfer.sweeps.summary import MINI_NOTE
-from bertxfer.sweeps.sweep import config_with, notes_of, places_of, task_finder
+from bertxfer.sweeps.sweep import notes_of, places_of
 from bertxfer.trials import chains, replicates
 from bertxfer.trials.inputs import Inputs
 from bertxfer.trials.science import Science
@@ -139,6 +140,7 @@ def _asked_for(words: Sequence[str], multirun: bool, composer: Composer, inputs:
     config = config_with(composer.compose(words), task_finder(composer.compose))
     if config.grids is not None:
         raise ConfigError("experiment", "is a sweep of many trials; add -m")
+    trackers.check(config.runtime.track)
     return [(trial_of(config, inputs), config)]
 
 

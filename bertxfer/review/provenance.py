@@ -12,9 +12,8 @@ import yaml
 from hydra.core.default_element import ResultDefault
 from hydra.types import RunMode
 
-from bertxfer.config import schema
+from bertxfer.config import overrides, schema
 from bertxfer.config.composer import Composer
-from bertxfer.sweeps import sweep
 from bertxfer.system.package import PACKAGE
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -146,7 +145,7 @@ def in_grids(composer: Composer, experiment: str, key: str, axes: Mapping[str, A
     plain = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)["grids"]
     for grid, said in zip(grids.value, plain, strict=True):
         for name, line, value in _entries(grid):
-            if name == key and (axes is None or sweep.holds(said, axes)):
+            if name == key and (axes is None or overrides.holds(said, axes)):
                 return Source(_text(name, value), shown(composer, path), line)
     return None
 

@@ -4,34 +4,17 @@ A trial is logged whole, once, after its result is stored. What cannot be logged
 """
 
 import json
-import os
-import re
-import shutil
 import threading
-import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from bertxfer.store.store import Store
 from bertxfer.sweeps.summary import MINI_NOTE
-from bertxfer.system.files import PATIENCE, alone
+from bertxfer.sweeps.trackers import TRACKERS
+from bertxfer.sweeps.trackers.story import Story, Values
+from bertxfer.system.files import PATIENCE
 from bertxfer.trials import chains
-from bertxfer.trials.science import Science
-
-Values = dict[str, float]
-
-
-@dataclass(frozen=True)
-class Story:
-    """A finished trial as a tracker shows it."""
-
-    id: str
-    title: str
-    settings: dict[str, Any]  # flat, with plain values
-    course: dict[int, Values]  # what was measured, by step (a probe: by epoch)
-    outcome: Values  # the score and the final metrics; what is undefined is left out
+from bertxfer.trials.science import Science, flatten
 
 
 def track(trial_id: str, store: Store, names: Sequence[str], say: Callable[[str], None]) -> bool:
@@ -63,7 +46,7 @@ def _log(name: str, told: Story, root: Path) -> None:
 
     def log() -> None:
         try:
-            LOGGERS[name](told, root)
+            TRACKERS[name](told, root)
         except Exception as error:
             failures.append(error)
 
@@ -97,8 +80,6 @@ def folder(store: Store, name: str) -> Path:
 
 def story(trial_id: str, store: Store) -> Story:
     """What the store has of a finished trial."""
-    from bertxfer.trials.science import flatten  # pandas: half a second that workers who track nothing need not take
-
     plain, result = store.config(trial_id), store.result_alone(trial_id)
     assert result is not None, f"{trial_id} has no result"
     science = Science.from_dict(plain)
@@ -128,78 +109,3 @@ def _course(history: Path) -> dict[int, Values]:
 
 def _defined(values: dict[str, float | None]) -> Values:
     return {name: float(value) for name, value in values.items() if value is not None}
-
-
-def _tensorboard(told: Story, root: Path) -> None:
-    from torch.utils.tensorboard import SummaryWriter
-
-    own = root / f"{re.sub('[^A-Za-z0-9_.=-]+', '-', told.title)[:120]}-{told.id}"
-    shutil.rmtree(own, ignore_errors=True)  # what a worker that was killed here left
-    with SummaryWriter(str(own)) as writer:
-        for step, values in told.course.items():
-            for name, value in values.items():
-                writer.add_scalar(name, value, step)
-        plain = {key: value if isinstance(value, (int, float)) else str(value) for key, value in told.settings.items()}
-        outcome = {f"result/{name}": value for name, value in told.outcome.items()}
-        writer.add_hparams(plain, outcome, run_name=".")  # into this folder, not into one named by the time
-        if "note" in told.settings:
-            writer.add_text("note", told.settings["note"])
-
-
-def _mlflow(told: Story, root: Path) -> None:
-    from mlflow import MlflowClient
-    from mlflow.entities import Metric, Param
-
-    # SQLite takes one writer at a time, and the first one makes the tables.
-    with alone(root / "lock"):
-        client = MlflowClient(os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{root / 'mlflow.db'}")
-        experiment = _mlflow_experiment(client, os.environ.get("MLFLOW_EXPERIMENT_NAME") or "bertxfer", root)
-        for old in client.search_runs([experiment], f"tags.`bertxfer.trial` = '{told.id}'"):
-            client.delete_run(old.info.run_id)  # what a worker that was killed here left
-        now = int(1000 * time.time())
-        tags = {"bertxfer.trial": told.id, **({"note": told.settings["note"]} if "note" in told.settings else {})}
-        run = client.create_run(experiment, run_name=told.title[:250], tags=tags).info.run_id
-        params = [Param(key, str(value)[:500]) for key, value in told.settings.items()]
-        course = [(name, value, step) for step, values in told.course.items() for name, value in values.items()]
-        outcome = [(f"result/{name}", value, max(told.course, default=0)) for name, value in told.outcome.items()]
-        metrics = [Metric(name, value, now, step) for name, value, step in (*course, *outcome)]
-        for i in range(0, len(params), 100):  # a request takes a hundred params, and a thousand metrics
-            client.log_batch(run, params=params[i : i + 100])
-        for i in range(0, len(metrics), 1000):
-            client.log_batch(run, metrics=metrics[i : i + 1000])
-        client.set_terminated(run)
-
-
-def _mlflow_experiment(client: Any, name: str, root: Path) -> str:
-    found = client.get_experiment_by_name(name)
-    if found is not None:
-        return str(found.experiment_id)
-    elsewhere = os.environ.get("MLFLOW_TRACKING_URI")  # a server has its own place for files
-    return str(client.create_experiment(name, None if elsewhere else (root / "files").as_uri()))
-
-
-def _wandb(told: Story, root: Path) -> None:
-    import wandb
-
-    mode: Any = os.environ.get("WANDB_MODE") or "offline"  # without asking anyone for a key; `wandb sync` sends it
-    run = wandb.init(
-        id=told.id,  # a second run of that id takes the place of the first
-        name=told.title[:120],
-        project=os.environ.get("WANDB_PROJECT") or "bertxfer",
-        dir=os.environ.get("WANDB_DIR") or str(root),
-        mode=mode,
-        config=told.settings,
-        notes=told.settings.get("note"),
-        settings=wandb.Settings(silent=True, console="off", x_disable_stats=True),
-    )
-    try:
-        for step, values in sorted(told.course.items()):
-            run.log(values, step=step)
-        run.summary.update({f"result/{name}": value for name, value in told.outcome.items()})
-    except BaseException:
-        run.finish(exit_code=1)
-        raise
-    run.finish()
-
-
-LOGGERS: dict[str, Callable[[Story, Path], None]] = {"tensorboard": _tensorboard, "mlflow": _mlflow, "wandb": _wandb}

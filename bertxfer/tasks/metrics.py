@@ -2,21 +2,49 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from bertxfer.tasks import answers
 
+Score = Callable[[Sequence[Any], Sequence[Any]], float]  # of references and predictions
+
+
+@dataclass(frozen=True)
+class Metric:
+    name: str  # in configs and results
+    label: str  # in figures and tables
+    score: Score
+    two_classes: bool = False  # is of the second of two classes
+
+
+METRICS: dict[str, dict[str, Metric]] = {}  # by the kind of task
+
+
+def metric(kind: str, label: str, name: str | None = None, two_classes: bool = False) -> Callable[[Score], Score]:
+    """Registers a function as the metric of its name."""
+
+    def register(function: Score) -> Score:
+        own = name or function.__name__
+        METRICS.setdefault(kind, {})[own] = Metric(own, label, function, two_classes)
+        return function
+
+    return register
+
+
 # Plain functions of references and predictions. scikit-learn and scipy are imported where they are used: they take
 # 1.3 s and 117 MB, which a worker that measures accuracy need not spend.
 
 
+@metric("classification", "accuracy")
 def accuracy(references: Sequence[int], predictions: Sequence[int]) -> float:
     """The share of right predictions."""
     return float(np.mean(np.equal(references, predictions)))
 
 
+@metric("classification", "F1", two_classes=True)
 def f1(references: Sequence[int], predictions: Sequence[int]) -> float:
     """Harmonic mean of precision and recall of the second of two classes; nan where no label is of that class.
 
@@ -27,6 +55,7 @@ def f1(references: Sequence[int], predictions: Sequence[int]) -> float:
     return float(f1_score(references, predictions, pos_label=1)) if 1 in references else math.nan
 
 
+@metric("classification", "macro F1")
 def macro_f1(references: Sequence[int], predictions: Sequence[int]) -> float:
     """The unweighted mean of the F1 of every class that occurs."""
     from sklearn.metrics import f1_score
@@ -34,6 +63,7 @@ def macro_f1(references: Sequence[int], predictions: Sequence[int]) -> float:
     return float(f1_score(references, predictions, average="macro", zero_division=np.nan))
 
 
+@metric("classification", "Matthews correlation")
 def matthews_correlation(references: Sequence[int], predictions: Sequence[int]) -> float:
     """0 for a constant prediction, by the convention that CoLA's scores follow; nan where the labels are constant."""
     from sklearn.metrics import matthews_corrcoef
@@ -41,11 +71,13 @@ def matthews_correlation(references: Sequence[int], predictions: Sequence[int]) 
     return float(matthews_corrcoef(references, predictions)) if _varies(references) else math.nan
 
 
+@metric("classification", "mean of accuracy and F1", two_classes=True)
 def mean_accuracy_f1(references: Sequence[int], predictions: Sequence[int]) -> float:
     """The mean of accuracy and F1, as GLUE reports MRPC and QQP."""
     return _mean([accuracy(references, predictions), f1(references, predictions)])
 
 
+@metric("regression", "Pearson correlation")
 def pearson(references: Sequence[float], predictions: Sequence[float]) -> float:
     """Linear correlation; nan where one side is constant."""
     from scipy import stats
@@ -54,6 +86,7 @@ def pearson(references: Sequence[float], predictions: Sequence[float]) -> float:
     return float(stats.pearsonr(references, predictions).statistic) if defined else math.nan
 
 
+@metric("regression", "Spearman correlation")
 def spearman(references: Sequence[float], predictions: Sequence[float]) -> float:
     """Correlation of ranks; nan where one side is constant."""
     from scipy import stats
@@ -62,55 +95,41 @@ def spearman(references: Sequence[float], predictions: Sequence[float]) -> float
     return float(stats.spearmanr(references, predictions).statistic) if defined else math.nan
 
 
+@metric("regression", "mean of Pearson and Spearman")
 def mean_pearson_spearman(references: Sequence[float], predictions: Sequence[float]) -> float:
     """The mean of the two correlations, as GLUE reports STS-B."""
     return _mean([pearson(references, predictions), spearman(references, predictions)])
 
 
+@metric("regression", "mean squared error")
 def mse(references: Sequence[float], predictions: Sequence[float]) -> float:
     """The mean squared difference of scores."""
     return float(np.mean(np.square(np.subtract(references, predictions))))
 
 
-def _of_answers(one: Callable[[str, Sequence[str]], float], answerable: bool | None) -> "Metric":
+def _of_answers(one: Callable[[str, Sequence[str]], float], answerable: bool | None) -> Score:
     """The mean score of predicted answers: over all questions, or over those that have an answer, or have none."""
 
-    def metric(references: Sequence[Sequence[str]], predictions: Sequence[str]) -> float:
+    def mean(references: Sequence[Sequence[str]], predictions: Sequence[str]) -> float:
         chosen = zip(references, predictions, strict=True)
         return _mean([one(text, golds) for golds, text in chosen if answerable is None or bool(golds) == answerable])
 
-    return metric
+    return mean
 
 
-Metric = Callable[[Sequence[Any], Sequence[Any]], float]
-_GROUPS = {"": None, "_answerable": True, "_unanswerable": False}
-_ANSWERS: dict[str, Callable[[str, Sequence[str]], float]] = {"exact_match": answers.exact_match, "f1": answers.f1}
-# By the kind of task and the name that a config gives them.
-METRICS: dict[str, dict[str, Metric]] = {
-    "classification": {
-        "accuracy": accuracy,
-        "f1": f1,
-        "macro_f1": macro_f1,
-        "matthews_correlation": matthews_correlation,
-        "mean_accuracy_f1": mean_accuracy_f1,
-    },
-    "regression": {
-        "pearson": pearson,
-        "spearman": spearman,
-        "mean_pearson_spearman": mean_pearson_spearman,
-        "mse": mse,
-    },
-    "span": {
-        f"{name}{group}": _of_answers(one, answerable)
-        for name, one in _ANSWERS.items()
-        for group, answerable in _GROUPS.items()
-    },
+_ANSWERS: dict[str, tuple[str, Callable[[str, Sequence[str]], float]]] = {
+    "exact_match": ("exact match", answers.exact_match),
+    "f1": ("F1", answers.f1),
 }
+for _name, (_label, _one) in _ANSWERS.items():
+    metric("span", _label, _name)(_of_answers(_one, None))
+    for _group, _answerable in (("answerable", True), ("unanswerable", False)):
+        metric("span", f"{_label}, {_group}", f"{_name}_{_group}")(_of_answers(_one, _answerable))
 
 
 def score(kind: str, names: Sequence[str], references: Sequence[Any], predictions: Sequence[Any]) -> dict[str, float]:
     """The named metrics of a task of that kind."""
-    return {name: METRICS[kind][name](references, predictions) for name in names}
+    return {name: METRICS[kind][name].score(references, predictions) for name in names}
 
 
 def why_undefined(scores: Mapping[str, float], references: Sequence[Any], predictions: Sequence[Any]) -> dict[str, str]:

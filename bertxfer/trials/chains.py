@@ -1,81 +1,12 @@
 """Chains: fine-tuning stages in front of a trial, and the trial that each prefix of a chain is."""
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 
-from omegaconf import OmegaConf
-from omegaconf.errors import OmegaConfBaseException
-
-from bertxfer.config.schema import Config, Data, Optimizer, Probe, Task, Training
-from bertxfer.errors import ConfigError
-from bertxfer.trials import treatments
-from bertxfer.trials.science import Chain, Science, identify, streams_of
-from bertxfer.trials.treatments import Treatment
+from bertxfer.trials.science import Chain, Science, assemble, identify
+from bertxfer.trials.treatment import Treatment
+from bertxfer.trials.treatment import describe as describe_treatment
 from bertxfer.trials.trial import Trial
-
-T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class Stage:
-    """A stage as a config asks for it; what it does not say is as for the trial itself."""
-
-    task: Task
-    data: Data
-    optimizer: Optimizer
-    training: Training
-
-    def config(self, trial: Config) -> Config:
-        """The config of the trial that this stage would be on its own."""
-        return replace(trial, **vars(self), intermediate=[], probe=Probe())
-
-
-def stages_of(config: Config, task_named: Callable[[str], Task]) -> list[Stage]:
-    """The stages that `intermediate` names: a task, a mapping with settings of its own, or a list of these."""
-    asked = config.intermediate
-    if asked is None:
-        if config.scheme == "sequential":
-            raise ConfigError("intermediate", "scheme=sequential needs it; give intermediate=rte, or a list of tasks")
-        return []
-    return [_stage(config, item, task_named) for item in (asked if isinstance(asked, (list, tuple)) else [asked])]
-
-
-def _stage(config: Config, asked: Any, task_named: Callable[[str], Task]) -> Stage:
-    told = asked if isinstance(asked, Mapping) else {"task": asked}
-    if not isinstance(told.get("task"), str):
-        raise ConfigError("intermediate", f"{asked!r} is not the name of a task, nor a mapping with `task`")
-    known = ("task", "data", "optimizer", "training")
-    for key in told:
-        if key not in known:
-            raise ConfigError(f"intermediate.{key}", f"a stage has no such setting; it has {', '.join(known)}")
-    if config.intermediate_mode == "interleave" and {"optimizer", "training"} & set(told):
-        raise ConfigError("intermediate", "interleaved tasks share one training; only `data` may be of their own")
-    if config.probe.features is not None and "training" not in told:
-        raise ConfigError(
-            "intermediate", "a probe's training is no stage's; give the stage its own: training: {epochs: 3}"
-        )
-    training = config.training if config.probe.features is None else Training()
-    return Stage(
-        task_named(told["task"]),
-        _own(config.data, told.get("data"), "data"),
-        _own(config.optimizer, told.get("optimizer"), "optimizer"),
-        _own(training, told.get("training"), "training"),
-    )
-
-
-def _own(common: T, told: Any, group: str) -> T:
-    if told is None:
-        return common
-    settings = OmegaConf.structured(common)
-    if group == "data" and isinstance(told, Mapping) and {"n", "fraction"} & set(told):
-        settings.n = settings.fraction = None  # the one that is given replaces the other
-    try:
-        merged = OmegaConf.to_object(OmegaConf.merge(settings, told))
-    except (OmegaConfBaseException, ValueError, TypeError) as error:
-        raise ConfigError(f"intermediate.{group}", str(error).splitlines()[0]) from error
-    assert isinstance(merged, type(common))
-    return merged
 
 
 def prefix_of(trial: Trial) -> Trial | None:
@@ -92,18 +23,7 @@ def prefix_of(trial: Trial) -> Trial | None:
     chain = Chain("chain", tuple(earlier), science.chain.treated and "first") if earlier else None
     if chain is not None and treatment == Treatment():
         chain = replace(chain, treated=None)
-    prefix = Science(
-        model=replace(science.model, pooling=last.pooling),
-        task=last.task,
-        data=last.data,
-        treatment=treatment,
-        optimizer=last.optimizer,
-        training=last.training,
-        chain=chain,
-        seeds={},
-    )
-    wanted = streams_of(prefix)
-    prefix = replace(prefix, seeds={name: seed for name, seed in science.seeds.items() if name in wanted})
+    prefix = assemble(science.model, last, treatment, chain, None, science.seeds.__getitem__)
     *stages_at, data_at = trial.stages_at
     return Trial(prefix.id, prefix, trial.model_at, data_at, tuple(stages_at), ("encoder",))
 
@@ -148,7 +68,7 @@ def describe(science: Science, permuted: str | None = None) -> str:
 
     `permuted` is said in place of the order of permuted layers, where all orders are one row.
     """
-    words = permuted if permuted and science.treatment.order else treatments.describe(science.treatment)
+    words = permuted if permuted and science.treatment.order else describe_treatment(science.treatment)
     if science.chain is not None:
         stages = ", ".join(stage.task.name for stage in science.chain.stages)
         if science.chain.mode == "interleave":

@@ -4,13 +4,17 @@ import dataclasses
 import hashlib
 import json
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from functools import lru_cache
+from typing import Any, TypeVar, cast, get_args, get_type_hints
 
+from bertxfer.config.keys import later, left_out
 from bertxfer.config.schema import Optimizer, Training
 from bertxfer.errors import BertxferError
-from bertxfer.tasks.task import SpanScience, TaskScience
-from bertxfer.trials.treatments import Initializer, Treatment
+from bertxfer.system import seeds
+from bertxfer.tasks.task import TaskScience
+from bertxfer.trials.treatment import Treatment
 
 # Raised when the code computes another result from the same config. Old results then belong to other trials. Last
 # bits are no other result: they also follow the versions, the processor and the threads, which a result names.
@@ -37,7 +41,7 @@ class DataScience:
     fraction: float | None
     max_length: int
     stride: int | None  # null where a text is not cut into windows
-    dev_n: int | None = None  # null: the whole dev set
+    dev_n: int | None = later(None)  # null: the whole dev set
 
 
 @dataclass(frozen=True)
@@ -81,21 +85,14 @@ class Science:
     training: Training
     seeds: dict[str, int]  # only of the streams that this trial draws from
     semantics: int = SEMANTICS
-    chain: Chain | None = None
-    probe: ProbeScience | None = None
+    chain: Chain | None = later(None)
+    probe: ProbeScience | None = later(None)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data. What came later and is not there leaves no mark, so that older ids stay what they were."""
-        # vars and not asdict, which copies every value and takes ten times as long; sweeps have thousands of trials.
-        plain: dict[str, Any] = json.loads(json.dumps(vars(self), default=vars))
-        for stage in (plain, *(plain["chain"] or {}).get("stages", [])):
-            if stage["data"]["dev_n"] is None:
-                del stage["data"]["dev_n"]
-            if stage["training"]["packed"] == _packed_by_default(self.semantics):
-                del stage["training"]["packed"]
-            if not stage["training"]["compiled"]:
-                del stage["training"]["compiled"]
-        return {key: value for key, value in plain.items() if value is not None or key not in ("chain", "probe")}
+        # json and not asdict, which copies every value and takes ten times as long; sweeps have thousands of trials.
+        plain: dict[str, Any] = json.loads(json.dumps(self, default=lambda part: _marked(part, self.semantics)))
+        return plain
 
     @property
     def id(self) -> str:
@@ -113,25 +110,33 @@ class Science:
 
     @staticmethod
     def from_dict(plain: dict[str, Any]) -> "Science":
-        treatment = dict(plain["treatment"])
-        if treatment["initializer"] is not None:
-            treatment["initializer"] = Initializer(**treatment["initializer"])
-        chain = plain.get("chain")
-        if chain is not None:
-            stages = [_stage_from(stage, plain["semantics"]) for stage in chain["stages"]]
-            chain = _build(Chain, {**chain, "stages": stages})
-        return Science(
-            model=_build(ModelScience, plain["model"]),
-            task=_task_from(plain["task"]),
-            data=_data_from(plain["data"]),
-            treatment=_build(Treatment, treatment),
-            optimizer=_build(Optimizer, plain["optimizer"]),
-            training=_training_from(plain["training"], plain["semantics"]),
-            seeds=dict(plain["seeds"]),
-            semantics=plain["semantics"],
-            chain=chain,
-            probe=None if plain.get("probe") is None else _build(ProbeScience, plain["probe"]),
-        )
+        """What `as_dict` gave, perhaps in an earlier version."""
+        return _build(Science, plain, plain["semantics"])
+
+
+def assemble(
+    model: ModelScience,
+    stage: StageScience,
+    treatment: Treatment,
+    chain: Chain | None,
+    probe: ProbeScience | None,
+    seed_of: Callable[[str], int],
+) -> Science:
+    """The scientific config of a trial: a model, its last stage, and what comes before that. It has the seeds of those
+    streams of randomness that such a trial draws from, and of no others."""
+    science = Science(
+        model=dataclasses.replace(model, pooling=stage.pooling),
+        task=stage.task,
+        data=stage.data,
+        treatment=treatment,
+        optimizer=stage.optimizer,
+        training=stage.training,
+        seeds={},
+        chain=chain,
+        probe=probe,
+    )
+    wanted = streams_of(science)
+    return dataclasses.replace(science, seeds={name: seed_of(name) for name in seeds.STREAMS if name in wanted})
 
 
 def streams_of(science: Science) -> set[str]:
@@ -151,40 +156,37 @@ def identify(plain: dict[str, Any]) -> str:
     return hashlib.sha256(canonical.encode()).hexdigest()[:16]
 
 
-def _task_from(plain: dict[str, Any]) -> TaskScience:
-    span = plain["span"]
-    return _build(TaskScience, {**plain, "span": None if span is None else _build(SpanScience, span)})
+def _marked(part: Any, semantics: int) -> dict[str, Any]:
+    """The fields of a dataclass but for those that came later and have their defaults."""
+    unmarked = left_out(type(part), semantics)
+    if not unmarked:
+        return vars(part)
+    return {name: value for name, value in vars(part).items() if name not in unmarked or value != unmarked[name]}
 
 
-def _data_from(plain: dict[str, Any]) -> DataScience:
-    return _build(DataScience, {"dev_n": None, **plain})
-
-
-def _training_from(plain: dict[str, Any], semantics: int) -> Training:
-    return _build(Training, {"packed": _packed_by_default(semantics), "compiled": False, **plain})
-
-
-def _packed_by_default(semantics: int) -> bool:
-    return semantics >= 2
-
-
-def _stage_from(plain: dict[str, Any], semantics: int) -> StageScience:
-    parts = {
-        "task": _task_from(plain["task"]),
-        "data": _data_from(plain["data"]),
-        "optimizer": _build(Optimizer, plain["optimizer"]),
-        "training": _training_from(plain["training"], semantics),
-    }
-    return _build(StageScience, {**plain, **parts})
-
-
-def _build(kind: type[T], plain: dict[str, Any]) -> T:
+def _build(kind: type[T], plain: dict[str, Any], semantics: int) -> T:
     """A dataclass from what JSON made of it; a key more or less is an error, never a guess."""
-    names = {f.name for f in dataclasses.fields(kind)}  # type: ignore[arg-type]
-    if set(plain) != names:
-        odd = ", ".join(sorted(set(plain) ^ names))
-        raise BertxferError(f"{kind.__name__}: a stored config differs in its keys ({odd}); it is of another version")
-    return kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in plain.items()})
+    types = _types(kind)  # type: ignore[arg-type]
+    whole = {**left_out(kind, semantics), **plain}
+    if unknown := sorted(set(whole) - set(types)):
+        raise BertxferError(
+            f"its config has keys that this version does not know ({', '.join(unknown)}); a newer one wrote it"
+        )
+    if missing := sorted(set(types) - set(whole)):
+        raise BertxferError(f"its config has no {', '.join(missing)}, so it is not a trial's")
+    return kind(**{name: _value(types[name], value, semantics) for name, value in whole.items()})
+
+
+def _value(kind: Any, value: Any, semantics: int) -> Any:
+    inner = next((one for one in (kind, *get_args(kind)) if dataclasses.is_dataclass(one)), None)
+    if isinstance(value, list):
+        return tuple(value if inner is None else (_build(cast(type, inner), one, semantics) for one in value))
+    return value if inner is None or value is None else _build(cast(type, inner), value, semantics)
+
+
+@lru_cache(maxsize=32)
+def _types(kind: type) -> dict[str, Any]:
+    return get_type_hints(kind)
 
 
 def _normal(value: Any) -> Any:

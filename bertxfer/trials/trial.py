@@ -2,16 +2,19 @@
 
 import dataclasses
 from dataclasses import dataclass
+from functools import partial
 
-from bertxfer.config.checks import check
+from bertxfer.config import checks, keys
 from bertxfer.config.schema import Config, Optimizer, Training
 from bertxfer.errors import ConfigError
-from bertxfer.system import seeds
+from bertxfer.tasks import kinds
+from bertxfer.tasks.kinds import KINDS
 from bertxfer.tasks.task import SpanScience, TaskScience
 from bertxfer.trials.inputs import Inputs
 from bertxfer.trials.pretrained import Pretrained
-from bertxfer.trials.science import Chain, DataScience, ModelScience, ProbeScience, Science, StageScience, streams_of
-from bertxfer.trials.treatments import Treatment, stream_seed, treatment_of
+from bertxfer.trials.schemes import stream_seed, treatment_of
+from bertxfer.trials.science import Chain, DataScience, ModelScience, ProbeScience, Science, StageScience, assemble
+from bertxfer.trials.treatment import Treatment
 
 
 @dataclass(frozen=True)
@@ -26,45 +29,43 @@ class Trial:
     outputs: tuple[str, ...] = ()  # beside the result: weights, attention, model, encoder
 
 
-OUTPUTS = {"analysis": ("weights", "attention"), "keep": ("model",)}
-
-
 def trial_of(config: Config, inputs: Inputs | None = None) -> Trial:
-    """The trial that a config means; ConfigError where it means none. `inputs` is for who asks for many."""
-    check(config)
+    """The trial that a config means; ConfigError where it means none. Callers that ask for many share `inputs`."""
     inputs = inputs or Inputs()
+    _check(config)
     model = inputs.model(config.model)
     treatment = treatment_of(config, model.layers, model.heads)
     last, data_at = _stage_science(config, model, inputs)
     stages = [stage.config(config) for stage in config.intermediate or []]
     for stage in stages:
-        check(stage)
+        _check(stage)
     before = [_stage_science(stage, model, inputs) for stage in stages]
     chain = None
     if before:
         treated = None if treatment == Treatment() or config.intermediate_mode == "interleave" else config.treat_before
         chain = Chain(config.intermediate_mode, tuple(stage for stage, _ in before), treated)
     shape = (model.name, model.version, model.family, model.layers, model.heads)
-    science = Science(
-        model=ModelScience(*shape, last.pooling, config.model.dropout),
-        task=last.task,
-        data=last.data,
-        treatment=treatment,
-        optimizer=last.optimizer,
-        training=last.training,
-        chain=chain,
-        probe=_probe(config, model),
-        seeds={},
+    science = assemble(
+        ModelScience(*shape, last.pooling, config.model.dropout),
+        last,
+        treatment,
+        chain,
+        _probe(config, model),
+        partial(stream_seed, config),
     )
-    wanted = streams_of(science)
-    own_seeds = {stream: stream_seed(config, stream) for stream in seeds.STREAMS if stream in wanted}
-    science = dataclasses.replace(science, seeds=own_seeds)
     return Trial(science.id, science, model.where, data_at, tuple(at for _, at in before), _outputs(config))
+
+
+def _check(config: Config) -> None:
+    checks.check(config)
+    kinds.check(config.task)
+    if config.probe.features is not None and KINDS[config.task.kind].per_token:
+        raise ConfigError("training", f"a probe reads one state of a text; task={config.task.name} needs every token's")
 
 
 def _stage_science(config: Config, model: Pretrained, inputs: Inputs) -> tuple[StageScience, str | None]:
     """The fine-tuning that a config means, and where its rows lie."""
-    task = config.task
+    task, kind = config.task, KINDS[config.task.kind]
     origin = inputs.rows(task, config.data)
     science = TaskScience(
         name=task.name,
@@ -82,9 +83,9 @@ def _stage_science(config: Config, model: Pretrained, inputs: Inputs) -> tuple[S
         skip_broken=task.skip_broken,
         metrics=tuple(task.metrics),
         headline=task.headline,
-        span=SpanScience(**vars(task.span)) if task.kind == "span" else None,
+        span=SpanScience(**vars(task.span)) if kind.per_token else None,
     )
-    pooling = "none" if task.kind == "span" else config.model.pooling
+    pooling = "none" if kind.per_token else config.model.pooling
     if config.probe.features is not None:
         pooling = "cls" if config.probe.pooler else "none"
     optimizer, training = config.optimizer, config.training
@@ -116,7 +117,7 @@ def _probe(config: Config, model: Pretrained) -> ProbeScience | None:
 def _outputs(config: Config) -> tuple[str, ...]:
     """What is to be left beside the result."""
     wanted = []
-    for key, known in OUTPUTS.items():
+    for key, known in keys.outputs_of(Config).items():
         asked = getattr(config, key)
         for name in asked if isinstance(asked, (list, tuple)) else [] if asked is None else [asked]:
             if name not in known:
@@ -130,11 +131,12 @@ def _outputs(config: Config) -> tuple[str, ...]:
 def _sample(config: Config, model: Pretrained) -> DataScience:
     data, task = config.data, config.task
     n = task.default_n if data.n is None and data.fraction is None else data.n
-    longest = min(384 if task.kind == "span" else 128, model.positions) if data.max_length is None else data.max_length
+    kind = KINDS[task.kind]
+    longest = min(kind.max_length, model.positions) if data.max_length is None else data.max_length
     if longest > model.positions:
         raise ConfigError("data.max_length", f"{longest} is more than the {model.positions} tokens {model.name} takes")
     stride = None
-    if task.kind == "span":
+    if kind.per_token:
         room = longest - task.span.question_length - 4  # the special tokens: RoBERTa has four
         usual = longest // 3 if longest // 3 < room else room // 2  # a short window has no third to share
         stride = usual if data.stride is None else data.stride

@@ -9,8 +9,8 @@ from hydra.core.global_hydra import GlobalHydra
 
 from bertxfer.config import grids, schema
 from bertxfer.config.grids import Shape
+from bertxfer.config.overrides import axes_of
 from bertxfer.errors import ConfigError
-from bertxfer.sweeps.sweep import axes_of
 from tests.helpers.commands import Run, only_line
 from tests.helpers.configs import composed
 

@@ -6,7 +6,7 @@ import pytest
 
 from bertxfer.config import schema
 from bertxfer.config.composer import Composer
-from bertxfer.sweeps.sweep import config_with, configs, task_finder
+from bertxfer.config.configs import config_with, configs, task_finder
 
 
 @pytest.mark.parametrize(

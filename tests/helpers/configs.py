@@ -5,8 +5,8 @@ from functools import partial
 from hydra import compose, initialize_config_dir
 
 from bertxfer.config import schema
+from bertxfer.config.configs import config_with, task_finder
 from bertxfer.config.schema import Config
-from bertxfer.sweeps.sweep import config_with, task_finder
 
 
 def composed(*words: str) -> Config:

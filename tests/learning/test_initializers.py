@@ -7,7 +7,8 @@ import torch
 from scipy import stats
 
 from bertxfer.learning.initializers import redraw
-from bertxfer.trials.treatments import Initializer, treatment_of
+from bertxfer.trials.initializer import Initializer
+from bertxfer.trials.schemes import treatment_of
 from tests.helpers.configs import composed
 
 WEIGHT, BIAS, GAMMA, BETA = "x.dense.weight", "x.dense.bias", "x.LayerNorm.weight", "x.LayerNorm.bias"

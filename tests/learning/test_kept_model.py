@@ -56,7 +56,7 @@ def test_a_classifier_is_loaded_whole(family: str, shallow_model: Path, roberta_
     torch.testing.assert_close(logits, said, atol=1e-5, rtol=1e-4)
     assert model.config.id2label == {0: "unacceptable", 1: "acceptable"}
     card = (folder / "README.md").read_text()
-    assert "layer 1 redrawn" in card
+    assert "layer 1 reinitialized" in card
     assert "ForSequenceClassification" in card
 
 

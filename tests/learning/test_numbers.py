@@ -121,7 +121,7 @@ def test_constant_predictions_have_no_pearson_and_a_matthews_of_zero(shallow_mod
     from hydra import compose, initialize_config_dir
 
     from bertxfer.config import schema
-    from bertxfer.sweeps import sweep
+    from bertxfer.config.configs import config_with, task_finder
     from bertxfer.trials.trial import trial_of
 
     schema.register()
@@ -131,7 +131,7 @@ def test_constant_predictions_have_no_pearson_and_a_matthews_of_zero(shallow_mod
         for task in ("alike", "classes"):
             words = [f"hydra.searchpath=[file://{tmp_path / 'conf'}]", f"task={task}", f"model.name={shallow_model}"]
             cfg = compose("config", overrides=[*words, "training=none", "runtime.device=cpu"])
-            found[task] = trial_of(sweep.config_with(cfg, sweep.task_finder(lambda words: compose("config", words))))
+            found[task] = trial_of(config_with(cfg, task_finder(lambda words: compose("config", words))))
     drained(store, *found.values())
     alike, classes = result(store, found["alike"]), result(store, found["classes"])
     assert alike["score"] is None and "all 4 predictions are" in alike["undefined"]["pearson"]

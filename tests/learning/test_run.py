@@ -113,9 +113,9 @@ def test_a_sweep_runs_as_it_is_typed(bertxfer: Run, tiny_model: Path, tmp_path: 
     assert ended.returncode == 0, ended.stderr
     results = [result_in(folder) for folder in trial_folders(tmp_path)]
     assert sorted(result["seed"] for result in results) == [0, 1]
-    assert {result["treatment_text"] for result in results} == {"layers 3-5 redrawn"}
+    assert {result["treatment_text"] for result in results} == {"layers 3-5 reinitialized"}
     assert "2 of 2 trials done" in ended.stdout
-    assert "layers 3-5 redrawn" in ended.stdout
+    assert "layers 3-5 reinitialized" in ended.stdout
 
 
 def test_equal_trials_of_a_sweep_run_once(bertxfer: Run, tiny_model: Path, tmp_path: Path) -> None:

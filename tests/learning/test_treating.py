@@ -9,7 +9,7 @@ from bertxfer.errors import ConfigError
 from bertxfer.learning import encoders, treating
 from bertxfer.trials import pretrained
 from bertxfer.trials.families import FAMILIES
-from bertxfer.trials.treatments import treatment_of
+from bertxfer.trials.schemes import treatment_of
 from bertxfer.trials.trial import trial_of
 from tests.helpers.configs import composed
 from tests.helpers.families import small

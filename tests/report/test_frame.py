@@ -27,7 +27,7 @@ def test_a_row_for_every_place_and_two_places_of_one_trial_share_it(store: Store
     assert table["seconds"].tolist()[0] == 1.5  # dev scores are part of the training, and not counted twice
     assert table["k"].tolist() == [12, pd.NA, 3]
     assert table["state"].tolist() == ["done", "done", "missing"]
-    assert table["treatment_text"].tolist() == ["as pretrained", "as pretrained", "layers 4-12 redrawn"]
+    assert table["treatment_text"].tolist() == ["as pretrained", "as pretrained", "layers 4-12 reinitialized"]
     assert str(frames.completeness(table)) == "1 of 2 trials done, 1 missing"
 
 

@@ -50,7 +50,7 @@ def incremental() -> pd.DataFrame:
     for task, worth in (("cola", 0.1), ("sst2", 0.3)):
         for k in (0, 12):
             for seed, noise in enumerate((-0.02, 0.02)):
-                text = PRETRAINED if k == 12 else "layers 1-12 redrawn"
+                text = PRETRAINED if k == 12 else "layers 1-12 reinitialized"
                 score = 0.5 + (worth if k else 0.0) + noise
                 rows.append({"task": task, "k": k, "seed": seed, "score": score, "treatment_text": text})
     return results(*rows)
@@ -70,10 +70,10 @@ def test_a_summary_has_a_row_for_each_facet_and_a_column_for_each_x() -> None:
 
 def test_levels_have_columns_of_their_own_and_are_averaged_with_nothing_else() -> None:
     blocks = results(
-        {"block": 1, "score": 0.6, "treatment_text": "layers 1-3 redrawn"},
-        {"block": 2, "score": 0.7, "treatment_text": "layers 2-4 redrawn"},
+        {"block": 1, "score": 0.6, "treatment_text": "layers 1-3 reinitialized"},
+        {"block": 2, "score": 0.7, "treatment_text": "layers 2-4 reinitialized"},
         {"block": pd.NA, "k": 12, "score": 0.9, "treatment_text": PRETRAINED},
-        {"block": pd.NA, "k": 0, "score": 0.5, "treatment_text": "layers 1-12 redrawn"},
+        {"block": pd.NA, "k": 0, "score": 0.5, "treatment_text": "layers 1-12 reinitialized"},
     )
     figure = {"x": "block", "levels": {"full BERT": {"treatment_text": PRETRAINED}, "embeddings only": {"k": 0}}}
     table = only(make(blocks, {**figure, "tables": ["summary"]}, NOWHERE))
@@ -143,7 +143,7 @@ def test_a_matrix_marks_the_best_of_a_row_and_what_beats_the_task_alone() -> Non
 def heads() -> pd.DataFrame:
     rows = [{"score": 0.5, "treatment_text": PRETRAINED}]
     for layer, head, score in ((1, 1, 0.4), (1, 2, 0.6), (12, 1, 0.5), (12, 2, 0.7)):
-        text = f"layer {layer} head {head} redrawn"
+        text = f"layer {layer} head {head} reinitialized"
         rows.append({"layer": layer, "head": head, "score": score, "treatment_text": text})
     return results(*rows)
 
@@ -185,7 +185,7 @@ def test_no_p_is_printed_as_zero(tmp_path: Path) -> None:
     rows = []
     for seed in range(12):
         rows.append({"k": 12, "seed": seed, "score": 0.8, "treatment_text": PRETRAINED})
-        rows.append({"k": 0, "seed": seed, "score": 0.5 + seed / 1000, "treatment_text": "layers 1-12 redrawn"})
+        rows.append({"k": 0, "seed": seed, "score": 0.5 + seed / 1000, "treatment_text": "layers 1-12 reinitialized"})
     made = make(results(*rows), {"x": "k", "tables": ["differences"]}, NOWHERE)
     assert only(made).cells["p (paired t)"].tolist() == ["< 0.001"]
     assert only(made).cells["p (permutation)"].tolist() == ["< 0.001"]  # 2 of the 4096 flips

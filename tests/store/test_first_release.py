@@ -26,7 +26,7 @@ def test_status_shows_its_sweeps_and_trials(out: Path, bertxfer: Run) -> None:
     every = bertxfer("status").stdout
     assert SWEEP in every and UNDEFINED in every
     told = bertxfer("status", SWEEP).stdout
-    assert "4 of 4 done" in told and "layers 7-12 redrawn" in told
+    assert "4 of 4 done" in told and "layers 7-12 reinitialized" in told
     assert "undefined" in bertxfer("status", UNDEFINED).stdout
     (one, *_) = (path.name for path in (out / "trials").iterdir())
     assert "git_revision" in bertxfer("status", one).stdout

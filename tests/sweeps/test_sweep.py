@@ -4,7 +4,7 @@ from hydra import initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
 
 from bertxfer.config import schema
-from bertxfer.sweeps.sweep import axes_of, grid_axes, points
+from bertxfer.config.overrides import axes_of, grid_axes, points
 
 
 def test_everything_hydra_sweeps_is_an_axis() -> None:

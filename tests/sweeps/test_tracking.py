@@ -8,15 +8,14 @@ from typing import Any
 
 import pytest
 
-from bertxfer.config import checks
-from bertxfer.config.checks import check_trackers
 from bertxfer.config.schema import Artifacts, Runtime
 from bertxfer.errors import ConfigError
 from bertxfer.store.store import Store
-from bertxfer.sweeps import tracking
+from bertxfer.sweeps import trackers, tracking
 from bertxfer.sweeps.manifest import freeze
 from bertxfer.sweeps.summary import MINI_NOTE
 from bertxfer.sweeps.sweep import Sweep
+from bertxfer.sweeps.trackers import check as check_trackers
 from bertxfer.trials.trial import trial_of
 from tests.helpers.commands import Run, only_line, tiny_words
 from tests.helpers.configs import composed
@@ -99,7 +98,7 @@ def test_a_tracker_that_hangs_holds_up_no_worker(tmp_path: Path, monkeypatch: py
         asked.append(told.id)
         threading.Event().wait()
 
-    monkeypatch.setitem(tracking.LOGGERS, "tensorboard", hang)
+    monkeypatch.setitem(trackers.TRACKERS._things, "tensorboard", hang)
     monkeypatch.setattr(tracking, "PATIENCE", 0.2)
     monkeypatch.setattr(tracking, "_hung", set())
     assert not tracking.track(trial_id, store, ["tensorboard"], said.append)
@@ -141,13 +140,13 @@ def test_trackers_are_refused_before_anything_starts(bertxfer: Run, tmp_path: Pa
 
 
 def test_a_package_that_is_not_installed_is_named_with_its_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    checks._installed.cache_clear()
+    trackers._installed.cache_clear()
     monkeypatch.setitem(sys.modules, "wandb", None)  # as Python marks what cannot be imported
     with pytest.raises(
         ConfigError, match=r"^runtime.track: wandb is not installed here; pip install 'bertxfer\[wandb]'$"
     ):
         check_trackers(["tensorboard", "wandb"])
-    checks._installed.cache_clear()
+    trackers._installed.cache_clear()
 
 
 def test_tracking_is_no_part_of_an_id() -> None:

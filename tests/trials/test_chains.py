@@ -76,7 +76,7 @@ def test_a_chain_is_read_back_as_it_was_written() -> None:
     one = trial("task=mini_sst2", "intermediate=[mini_cola,mini_qnli]", "scheme=single", "layer=2")
     assert Science.from_dict(one.science.as_dict()) == one.science
     assert [prefix.science.task.name for prefix in prefixes(one)] == ["mini_qnli", "mini_cola"]
-    assert describe(one.science) == "layer 2 redrawn before mini_cola, mini_qnli"
+    assert describe(one.science) == "layer 2 reinitialized before mini_cola, mini_qnli"
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,17 @@
 
 import pytest
 
+from bertxfer.config.checks import check
 from bertxfer.errors import ConfigError
-from bertxfer.trials.treatments import Treatment, describe, treatment_of
+from bertxfer.trials.schemes import treatment_of
+from bertxfer.trials.treatment import Treatment, describe
 from tests.helpers.configs import composed
 
 
 def treatment(*words: str, layers: int = 12, heads: int = 12) -> Treatment:
-    return treatment_of(composed(*words), layers, heads)
+    config = composed(*words)
+    check(config)
+    return treatment_of(config, layers, heads)
 
 
 def both_parts(*layers: int) -> tuple[str, ...]:
@@ -103,19 +107,19 @@ def test_refused(words: str, key: str) -> None:
     ("words", "text"),
     [
         ("scheme=baseline", "as pretrained"),
-        ("scheme=incremental k=6", "layers 7-12 redrawn"),
-        ("scheme=single layer=4", "layer 4 redrawn"),
-        ("scheme=localized block=2 preserve=true", "layers 1,5-12 redrawn"),
-        ("scheme=head layer=[1,2] head=[3,4]", "layers 1-2 heads 3-4 redrawn"),
+        ("scheme=incremental k=6", "layers 7-12 reinitialized"),
+        ("scheme=single layer=4", "layer 4 reinitialized"),
+        ("scheme=localized block=2 preserve=true", "layers 1,5-12 reinitialized"),
+        ("scheme=head layer=[1,2] head=[3,4]", "layers 1-2 heads 3-4 reinitialized"),
         (
             "scheme=incremental k=10 part=attention keep_layernorm=true",
-            "layers 11-12 attention redrawn, LayerNorm kept",
+            "layers 11-12 attention reinitialized, LayerNorm kept",
         ),
-        ("scheme=scratch init=normal", "everything redrawn, normal sd=0.02"),
-        ("scheme=single layer=1 reinit_lr_factor=5", "layer 1 redrawn, lr x5"),
+        ("scheme=scratch init=normal", "everything reinitialized, normal sd=0.02"),
+        ("scheme=single layer=1 reinit_lr_factor=5", "layer 1 reinitialized, lr x5"),
         (
             "scheme=single layer=1 init=paper_code",
-            "layer 1 redrawn, truncated normal sd=0.02 cut=0.04, biases kept, LayerNorm kept",
+            "layer 1 reinitialized, truncated normal sd=0.02 cut=0.04, biases kept, LayerNorm kept",
         ),
     ],
 )

@@ -13,7 +13,7 @@ from bertxfer.config.schema import Config
 from bertxfer.errors import ConfigError, TrialError, TrialsFailed
 from bertxfer.store.results import Result
 from bertxfer.store.store import Store
-from bertxfer.sweeps import manifest, summary, tracking
+from bertxfer.sweeps import manifest, summary, trackers, tracking
 from bertxfer.sweeps.draining import Stop, drain
 from bertxfer.sweeps.launchers.base import Inline, Launcher
 from bertxfer.sweeps.launchers.local import Local
@@ -33,6 +33,7 @@ def run_one(config: Config) -> None:
     """A run without -m: one trial in this process, its score and where its results are."""
     if config.grids is not None:
         raise ConfigError("experiment", "is a sweep of many trials; add -m")
+    trackers.check(config.runtime.track)
     trial = trial_of(config)
     store = Store(Path(config.runtime.output_dir).absolute(), config.artifacts.max_gb)
     stored = store.result(trial.id)

@@ -1,0 +1,144 @@
+"""What a key says of itself where it is declared: its choices, its range, what it counts, and when ids leave it out.
+
+Each function here makes the default of a dataclass's field. The checks, the grids and the ids read it off the field.
+"""
+
+import dataclasses
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import MISSING as NO_DEFAULT
+from dataclasses import Field, dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from bertxfer.errors import ConfigError
+
+_LARGEST = 1e300  # also of whole numbers, which have no end of their own
+
+
+@dataclass(frozen=True)
+class Range:
+    """`low` itself is allowed unless it is `open`."""
+
+    low: float
+    high: float | None = None
+    open: bool = False
+    unit: str = ""
+
+    def refuse(self, key: str, value: float) -> None:
+        if not -_LARGEST < value < _LARGEST:
+            raise ConfigError(key, f"{value} is not a finite number")
+        if not (value > self.low if self.open else value >= self.low) or (self.high is not None and value > self.high):
+            raise ConfigError(key, f"{value} is out of range; it must be {self}")
+
+    def __str__(self) -> str:
+        bound = f"{'more than' if self.open else 'at least'} {self.low:g}"
+        return bound if self.high is None else f"{bound} and at most {self.high:g}"
+
+
+def choice(default: Any, *options: str | None, numbered: str | None = None) -> Any:
+    """One of these words. `numbered` may carry a number behind a colon: cuda:1."""
+    return field(
+        default=default, metadata={"options": (*options, *([numbered] if numbered else [])), "numbered": numbered}
+    )
+
+
+def ranged(
+    default: Any, low: float, high: float | None = None, *, open: bool = False, counts: str | None = None
+) -> Any:
+    """A number within a range; null, where the key may be null, is always allowed.
+
+    What `counts` "layers" or "heads" may say L or H in a grid, for those of the model.
+    """
+    return field(default=default, metadata={"range": Range(low, high, open), "counts": counts})
+
+
+def whole(default: Any, unit: str = "") -> Any:
+    """A whole number from 1; null, where the key may be null, is always allowed."""
+    return field(default=default, metadata={"whole": True, "range": Range(1, unit=unit)})
+
+
+def counting(default: Any, what: str) -> Any:
+    """A number of layers or heads of the model, which decides its range."""
+    return field(default=default, metadata={"counts": what})
+
+
+def outputs(*names: str) -> Any:
+    """What a trial may leave beside its result: one of these names or a list of them."""
+    return field(default=None, metadata={"outputs": names})
+
+
+def later(default: Any, before: Mapping[int, Any] | None = None, **metadata: Any) -> Any:
+    """A setting that came when there were results already.
+
+    Where it has its default, ids leave it out, so that older ids stay what they were; and a stored config without it is
+    read with the default. `before` has what the code did before a semantics, where that was something else: {2: False}.
+    """
+    return field(default=default, metadata={"later": True, "before": dict(before or {}), **metadata})
+
+
+def left_out(kind: type, semantics: int) -> dict[str, Any]:
+    """The fields of a dataclass that ids leave out, each with the value at which they do."""
+    return {one.name: _default_under(one, semantics) for one in _later_fields(kind)}  # type: ignore[arg-type]
+
+
+@lru_cache(maxsize=64)
+def _later_fields(kind: type) -> tuple["Field[Any]", ...]:
+    return tuple(one for one in dataclasses.fields(kind) if one.metadata.get("later"))
+
+
+def _default_under(one: "Field[Any]", semantics: int) -> Any:
+    earlier = [value for came, value in sorted(one.metadata["before"].items()) if semantics < came]
+    return earlier[0] if earlier else one.default
+
+
+def check(settings: Any, prefix: str = "") -> None:
+    """Raises ConfigError for the first value, in a dataclass and those within it, that its key does not allow."""
+    for key, one in _declared(type(settings)):  # type: ignore[arg-type]
+        value: Any = settings
+        for name in key.split("."):
+            value = getattr(value, name)
+        refuse(f"{prefix}{key}", value, one)
+
+
+def refuse(key: str, value: Any, one: "Field[Any]") -> None:
+    """Raises ConfigError if the field does not allow the value."""
+    options: Sequence[str | None] | None = one.metadata.get("options")
+    if options is not None and value not in options and not _is_numbered(value, one.metadata.get("numbered")):
+        known = ", ".join("null" if option is None else option for option in options)
+        raise ConfigError(key, f"{value!r} is not one of {known}")
+    limits: Range | None = one.metadata.get("range")
+    if value is None or limits is None:
+        return
+    if one.metadata.get("whole") and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
+        raise ConfigError(key, f"{value!r} is not a whole number{limits.unit and f' of {limits.unit}'} from 1")
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or math.isnan(value):
+        raise ConfigError(key, f"{value!r} is not a number")
+    limits.refuse(key, value)
+
+
+def counting_keys(schema: type) -> dict[str, str]:
+    """The keys that count layers or heads, and which of the two."""
+    return {key: one.metadata["counts"] for key, one in _declared(schema) if one.metadata.get("counts")}
+
+
+def outputs_of(schema: type) -> dict[str, tuple[str, ...]]:
+    """The keys that name what a trial leaves beside its result, each with the names that it knows."""
+    return {key: one.metadata["outputs"] for key, one in _declared(schema) if "outputs" in one.metadata}
+
+
+def _is_numbered(value: Any, stem: str | None) -> bool:
+    return stem is not None and isinstance(value, str) and value.startswith(f"{stem}:")
+
+
+@lru_cache(maxsize=64)
+def _declared(schema: type) -> tuple[tuple[str, "Field[Any]"], ...]:
+    return tuple(_walk(schema, ""))
+
+
+def _walk(schema: type, prefix: str) -> Iterator[tuple[str, "Field[Any]"]]:
+    for one in dataclasses.fields(schema):
+        if one.metadata:
+            yield f"{prefix}{one.name}", one
+        elif isinstance(one.type, type) and dataclasses.is_dataclass(one.type) and one.default is NO_DEFAULT:
+            yield from _walk(one.type, f"{prefix}{one.name}.")

@@ -1,0 +1,17 @@
+"""A finished trial as trackers are told of it."""
+
+from dataclasses import dataclass
+from typing import Any
+
+Values = dict[str, float]
+
+
+@dataclass(frozen=True)
+class Story:
+    """A finished trial as a tracker shows it."""
+
+    id: str
+    title: str
+    settings: dict[str, Any]  # flat, with plain values
+    course: dict[int, Values]  # what was measured, by step (a probe: by epoch)
+    outcome: Values  # the score and the final metrics; what is undefined is left out

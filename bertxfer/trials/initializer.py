@@ -1,0 +1,31 @@
+"""How weights are drawn anew, as a config asks for it."""
+
+from dataclasses import dataclass
+
+from bertxfer.config.schema import Config
+from bertxfer.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class Initializer:
+    """How tensors are redrawn. `cut` is in units of sd, as scipy's truncnorm takes it."""
+
+    distribution: str
+    sd: float | None = None
+    cut: float | None = None
+    biases: str = "zero"
+    layernorm: str = "reset"
+
+
+def initializer_of(config: Config) -> Initializer:
+    """What `init` and `keep_layernorm` mean. A distribution has only the parameters that it uses."""
+    init = config.init
+    sd = None if init.distribution == "shuffle" else _given("init.sd", init.sd)
+    cut = _given("init.cut", init.cut) if init.distribution == "truncated_normal" else None
+    return Initializer(init.distribution, sd, cut, init.biases, "keep" if config.keep_layernorm else init.layernorm)
+
+
+def _given(key: str, value: float | None) -> float:
+    if value is None:
+        raise ConfigError(key, "has no value, and the distribution needs one; give a positive number")
+    return float(value)

@@ -1,0 +1,14 @@
+"""Schemes: named families of treatments, each declared whole in a module of its own in this folder.
+
+A module that is put here is found. It needs a file of its name in conf/scheme/, by which Hydra lets people choose it.
+"""
+
+from importlib import import_module
+from pkgutil import iter_modules
+
+from bertxfer.trials.schemes.scheme import SCHEMES, Request, stream_seed, treatment_of
+
+for _module in iter_modules(__path__):
+    import_module(f"{__name__}.{_module.name}")
+
+__all__ = ["SCHEMES", "Request", "stream_seed", "treatment_of"]
