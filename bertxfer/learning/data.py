@@ -16,6 +16,7 @@ from bertxfer.learning.packing import Packed
 from bertxfer.learning.tokens import Tokenizing
 from bertxfer.system import arrow, seeds
 from bertxfer.tasks import Answers, Rows, Source
+from bertxfer.trials.families import family_of
 from bertxfer.trials.science import Science
 
 Batch = dict[str, Tensor]
@@ -78,9 +79,8 @@ def _moved(tensor: Tensor, device: torch.device) -> Tensor:
 def load(science: Science, source: Source, tokenizer: Any, cache: Path) -> tuple[Dataset, Dataset]:
     """The training subsample and the dev set, whole or its first rows. Tokens of what is stored are kept in `cache`."""
     span, data = science.task.span, science.data
-    how = _tokenizing(
-        tokenizer, science.model.family, data.max_length, data.stride, span.question_length if span else None
-    )
+    token_types = family_of(science.model.family).token_types
+    how = _tokenizing(tokenizer, token_types, data.max_length, data.stride, span.question_length if span else None)
     chosen = subsample(science, source.size("train"))
     measured = list(range(source.size("dev")))[: data.dev_n]
     train, dev = (_dataset(source, split, rows, how, cache) for split, rows in (("train", chosen), ("dev", measured)))

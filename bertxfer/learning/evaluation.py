@@ -8,9 +8,9 @@ import torch
 from torch import Tensor, nn
 
 from bertxfer.errors import TrialError
-from bertxfer.learning import devices
+from bertxfer.learning import devices, kinds
 from bertxfer.learning.data import Dataset
-from bertxfer.tasks import answers, metrics
+from bertxfer.tasks import metrics
 from bertxfer.tasks.task import TaskScience
 
 # Fixed, because the rows that share a batch decide the padding and so the last bits of a logit. Tokens are
@@ -41,8 +41,7 @@ def evaluate(model: nn.Module, dev: Dataset, task: TaskScience, device: torch.de
 def judged(outputs: list[Tensor], dev: Dataset, task: TaskScience) -> Evaluation:
     """Scores, why some are not defined, and the columns of the predictions, all of which a checkpoint can hold."""
     _refuse_what_is_no_number(outputs, dev)
-    kind = {"classification": _classes, "regression": _scores, "span": _answers}[task.kind]
-    predictions, references, columns = kind(dev, outputs, task)
+    predictions, references, columns = kinds.of(task.kind).predicted(outputs, dev, task)
     scores = metrics.score(task.kind, task.metrics, references, predictions)
     undefined = metrics.why_undefined(scores, references, predictions)
     columns = {"index": dev.indices, **columns}
@@ -60,43 +59,6 @@ def _refuse_what_is_no_number(outputs: list[Tensor], dev: Dataset) -> None:
 def is_finite(tensor: Tensor) -> bool:
     """The extremes are NaN if any value is; unlike isfinite they take no memory."""
     return all(map(math.isfinite, tensor.aminmax()))
-
-
-Predicted = tuple[list[Any], list[Any], dict[str, Any]]  # predictions, references, columns
-
-
-def _classes(dev: Dataset, outputs: list[Tensor], task: TaskScience) -> Predicted:
-    logits = torch.stack(outputs)
-    predictions = logits.argmax(1).tolist()
-    columns = {f"logit_{i}": logits[:, i].contiguous() for i in range(logits.shape[1])}
-    return predictions, dev.labels, {"label": dev.labels, "prediction": predictions, **columns}
-
-
-def _scores(dev: Dataset, outputs: list[Tensor], task: TaskScience) -> Predicted:
-    predictions = torch.cat(outputs).double().tolist()
-    return predictions, dev.labels, {"label": dev.labels, "prediction": predictions}
-
-
-def _answers(dev: Dataset, outputs: list[Tensor], task: TaskScience) -> Predicted:
-    assert dev.windows is not None and dev.rows is not None and task.span is not None
-    own: list[list[tuple[Any, list[int], list[int]]]] = [[] for _ in dev.indices]
-    for i, row in enumerate(dev.windows.row):
-        starts, ends = dev.windows.starts[i], dev.windows.ends[i]
-        own[row].append((outputs[i][: len(starts)].numpy(), starts, ends))
-    chosen = [answers.choose(texts[1], own[row], task.span) for row, texts in enumerate(dev.rows.texts)]
-    predictions, golds = [choice.text for choice in chosen], [list(label.texts) for label in dev.rows.labels]
-    both = list(zip(predictions, golds, strict=True))
-    columns = {
-        "id": [label.id for label in dev.rows.labels],
-        "label": golds,
-        "prediction": predictions,
-        "best_answer": [choice.best for choice in chosen],
-        "best_score": [choice.score for choice in chosen],
-        "null_score": [choice.null_score for choice in chosen],
-        "exact_match": [answers.exact_match(text, gold) for text, gold in both],
-        "f1": [answers.f1(text, gold) for text, gold in both],
-    }
-    return predictions, golds, columns
 
 
 def _batches(lengths: list[int], most: int) -> Iterator[list[int]]:

@@ -1,4 +1,4 @@
-"""Heads: what is put on an encoder for each kind of task, and the loss that it is trained with."""
+"""Heads: what is put on an encoder for each kind of task."""
 
 from typing import Any
 
@@ -8,6 +8,8 @@ from torch import Tensor, nn
 from bertxfer.learning import packing
 from bertxfer.learning.packing import Packed
 from bertxfer.system import seeds
+from bertxfer.tasks.kinds import KINDS
+from bertxfer.trials.families import family_of
 from bertxfer.trials.science import Science
 
 
@@ -32,22 +34,24 @@ class Model(nn.Module):
     def __init__(self, encoder: nn.Module, science: Science, pooler: Pooler | None = None) -> None:
         """`pooler`: that of another task's model on the same encoder."""
         super().__init__()
-        self.kind, pooling, dropout = science.task.kind, science.model.pooling, science.model.dropout
+        kind, pooling, dropout = KINDS[science.task.kind], science.model.pooling, science.model.dropout
+        self.per_token = kind.per_token
         config: Any = encoder.config
         width = config.hidden_size
         generator = torch.Generator().manual_seed(seeds.derive(science.seeds["head"], "head"))
-        outputs = {"classification": len(science.task.labels), "regression": 1, "span": 2}[self.kind]
-        self.classifier = _linear(width, outputs, generator)
+        self.classifier = _linear(width, kind.outputs(len(science.task.labels)), generator)
         self.pooler: Pooler | None = None
         if pooling == "cls":
             pretrained: Any = getattr(encoder, "pooler", None) if pooler is None else pooler
             self.pooler = Pooler(_linear(width, width, generator) if pretrained is None else pretrained.dense)
         encoder.pooler = None  # type: ignore[assignment]
         self.encoder = encoder
-        self.layers, self.compiled = packing.layers_of(encoder), science.training.compiled
+        # Only packed batches need to know the modules of a layer; padded ones go through the encoder as it is.
+        self.layers = packing.layers_of(encoder) if science.training.packed else ()
+        self.compiled = science.training.compiled
         if self.compiled:
             packing.compile_anew()
-        own = config.dropout if config.model_type == "distilbert" else config.hidden_dropout_prob
+        own = getattr(config, family_of(config.model_type).dropout_key)
         self.dropout = nn.Dropout(own if dropout is None else dropout)
 
     def forward(self, batch: Packed | dict[str, Tensor]) -> Tensor:
@@ -59,7 +63,7 @@ class Model(nn.Module):
         else:
             states, mask = self.encoder(**batch).last_hidden_state, batch["attention_mask"]
             firsts, spread = states[:, 0], _as_it_is
-        if self.kind == "span":
+        if self.per_token:
             logits = spread(self.classifier(self.dropout(states)))
             # No answer starts in the padding: otherwise the loss of a row would depend on its neighbours' lengths.
             return logits.masked_fill(mask.unsqueeze(-1) == 0, torch.finfo(logits.dtype).min)
@@ -71,13 +75,6 @@ class Model(nn.Module):
     def name_of(encoder_tensor: str) -> str:
         """What a tensor of the encoder is called in the model."""
         return encoder_tensor if encoder_tensor.startswith("pooler.") else f"encoder.{encoder_tensor}"
-
-
-def loss(kind: str, outputs: Tensor, labels: Tensor) -> Tensor:
-    """The mean loss of a batch: cross-entropy of classes, squared error of scores, cross-entropy of starts and ends."""
-    if kind == "regression":
-        return nn.functional.mse_loss(outputs.squeeze(-1).float(), labels.float())
-    return nn.functional.cross_entropy(outputs, labels)
 
 
 def _as_it_is(states: Tensor) -> Tensor:

@@ -7,31 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import transformers
 import yaml
 from safetensors.torch import save_file
-from torch import nn
-from transformers import (
-    BertForQuestionAnswering,
-    BertForSequenceClassification,
-    RobertaForQuestionAnswering,
-    RobertaForSequenceClassification,
-)
 
 from bertxfer.learning import encoders
 from bertxfer.learning.heads import Model
 from bertxfer.system.files import umask
 from bertxfer.system.processes import signature
 from bertxfer.trials import chains
+from bertxfer.trials.families import WholeModel, family_of
 from bertxfer.trials.trial import Trial
-
-# The classes of transformers that compute just what our heads do: BERT's and RoBERTa's, where a text is read off its
-# first token through a dense layer and tanh. ELECTRA's has gelu there and DistilBERT's relu; none takes a mean.
-_WHOLE: dict[tuple[str, str], Any] = {
-    ("bert", "cls"): BertForSequenceClassification,
-    ("bert", "none"): BertForQuestionAnswering,
-    ("roberta", "cls"): RobertaForSequenceClassification,
-    ("roberta", "none"): RobertaForQuestionAnswering,
-}
 
 
 def write(trial: Trial, model: Model, folder: Path) -> None:
@@ -39,7 +25,7 @@ def write(trial: Trial, model: Model, folder: Path) -> None:
     temporary = Path(tempfile.mkdtemp(prefix=f".model.{signature()}.", suffix=".tmp", dir=folder.parent))
     try:
         science = trial.science
-        whole = _WHOLE.get((science.model.family, science.model.pooling))
+        whole = family_of(science.model.family).whole.get(science.model.pooling)
         if whole is None:
             _write_encoder(model, temporary)
         else:
@@ -54,7 +40,7 @@ def write(trial: Trial, model: Model, folder: Path) -> None:
         raise
 
 
-def _in_class(whole: Any, model: Model, trial: Trial) -> Any:
+def _in_class(whole: WholeModel, model: Model, trial: Trial) -> Any:
     config: Any = model.encoder.config
     labels = trial.science.task.labels or (["score"] if trial.science.task.kind == "regression" else [])
     own = type(config).from_dict(config.to_dict())
@@ -63,23 +49,9 @@ def _in_class(whole: Any, model: Model, trial: Trial) -> Any:
         own.id2label, own.label2id = dict(enumerate(labels)), {name: i for i, name in enumerate(labels)}
         if trial.science.task.kind == "regression":
             own.problem_type = "regression"
-    made = whole(own)
-    tensors = {name: tensor.cpu() for name, tensor in model.state_dict().items()}
-    renamed = {_name(name, trial.science.model.family, trial.science.model.pooling): t for name, t in tensors.items()}
-    made.load_state_dict(renamed)
+    made = getattr(transformers, whole.class_name)(own)
+    made.load_state_dict({whole.name_of(name): tensor.cpu() for name, tensor in model.state_dict().items()})
     return made
-
-
-def _name(ours: str, family: str, pooling: str) -> str:
-    """What a tensor of ours is called in the class of transformers."""
-    if ours.startswith("encoder."):
-        return f"{family}.{ours.removeprefix('encoder.')}"
-    kind = ours.rpartition(".")[2]
-    if pooling == "none":
-        return f"qa_outputs.{kind}"
-    if family == "roberta":
-        return f"classifier.dense.{kind}" if ours.startswith("pooler.") else f"classifier.out_proj.{kind}"
-    return f"bert.{ours}" if ours.startswith("pooler.") else ours
 
 
 def _write_encoder(model: Model, folder: Path) -> None:
@@ -89,9 +61,9 @@ def _write_encoder(model: Model, folder: Path) -> None:
     save_file(head, folder / "head.safetensors")
 
 
-def _card(trial: Trial, whole: type[nn.Module] | None) -> str:
+def _card(trial: Trial, whole: WholeModel | None) -> str:
     science = trial.science
-    loads = f"`{whole.__name__}`" if whole else "`AutoModel` (the encoder; the head is in head.safetensors)"
+    loads = f"`{whole.class_name}`" if whole else "`AutoModel` (the encoder; the head is in head.safetensors)"
     mini = "\nThe model and its language are a demonstration: they say nothing about English.\n"
     return f"""---
 {yaml.safe_dump({"base_model": science.model.name, "library_name": "transformers", "tags": ["bertxfer"]})}---

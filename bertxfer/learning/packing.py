@@ -85,11 +85,12 @@ def encode(
     Where nothing but first tokens is read, the last layer computes no others: (sequences, width).
     """
     config = _config(encoder)
+    family = family_of(config.model_type)
     parts: Any = encoder
     inputs = {"input_ids": batch.input_ids[None], "position_ids": batch.position_ids[None]}
-    if config.model_type == "roberta":
+    if family.positions_after_padding:
         inputs["position_ids"] = inputs["position_ids"] + parts.embeddings.padding_idx + 1
-    if config.model_type != "distilbert":
+    if family.embeds_token_types:
         types = torch.zeros_like(batch.input_ids) if batch.token_type_ids is None else batch.token_type_ids
         inputs["token_type_ids"] = types[None]
     states: Tensor = parts.embeddings(**inputs).squeeze(0)

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from bertxfer.config.schema import Runtime
 from bertxfer.errors import Interrupted, TrialError
-from bertxfer.learning import devices, evaluation, features, heads, start, training
+from bertxfer.learning import devices, evaluation, features, heads, kinds, start, training
 from bertxfer.learning.data import Dataset, epoch_order
 from bertxfer.learning.run import Timings, facts, load_data, refuse_what_is_no_number, weights_digest
 from bertxfer.store.results import Result
@@ -253,11 +253,10 @@ def layers_of(tables: Sequence[Table], device: torch.device) -> Tensor:
 
 
 def _losses(kind: str, outputs: Tensor, labels: Tensor) -> Tensor:
-    """The mean loss of each probe, as heads.loss has it of one."""
-    if kind == "regression":
-        losses = (outputs.squeeze(-1) - labels.float()).square()
-    else:
-        losses = nn.functional.cross_entropy(outputs.flatten(0, 1), labels.flatten(), reduction="none").view_as(labels)
+    """The mean loss of each probe."""
+    row_losses = kinds.of(kind).row_losses
+    assert row_losses is not None, f"a task of kind {kind} cannot be probed"
+    losses = row_losses(outputs, labels)
     return torch.bmm(losses.unsqueeze(1), losses.new_ones(*losses.shape, 1)).flatten() / losses.shape[1]
 
 

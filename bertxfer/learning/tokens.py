@@ -28,7 +28,7 @@ class Tokenizing:
     def __init__(
         self,
         tokenizer: Any,
-        family: str,
+        token_types: bool,
         max_length: int,
         stride: int | None = None,
         question_length: int | None = None,
@@ -39,8 +39,8 @@ class Tokenizing:
             )
         self.tokenizer = tokenizer
         self.max_length, self.stride, self.question_length = max_length, stride, question_length
-        # Some tokenizers of these families give segment ids that their models have no embedding for.
-        self.inputs = [name for name in _INPUTS if name != "token_type_ids" or family not in ("distilbert", "roberta")]
+        # Some tokenizers give segment ids that their models have no embedding for.
+        self.inputs = [name for name in _INPUTS if name != "token_type_ids" or token_types]
 
     @property
     def padding(self) -> dict[str, int]:

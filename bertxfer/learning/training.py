@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from bertxfer.config.schema import Optimizer, Training
 from bertxfer.errors import TrialError
-from bertxfer.learning import devices, heads
+from bertxfer.learning import devices, kinds
 from bertxfer.learning.data import Dataset, epoch_order
 from bertxfer.learning.initializers import is_layernorm
 from bertxfer.system import seeds
@@ -170,7 +170,7 @@ def _step(state: State, part: Part, rows: list[int], training: Training, total: 
     for batch_rows in _chunks(rows, training.batch_size):
         batch, labels = part.rows.batch(batch_rows, state.device)
         with devices.autocast(state.device, training.precision):
-            loss = heads.loss(part.kind, part.model(batch), labels) * (len(batch_rows) / len(rows))
+            loss = kinds.of(part.kind).loss(part.model(batch), labels) * (len(batch_rows) / len(rows))
         loss.backward()
         whole += loss.detach()
     if training.clip is not None:

@@ -1,9 +1,21 @@
-"""Where layers, their parts and their heads are in each family of encoders, by tensor name."""
+"""Families of encoders: where layers, parts and heads are, by tensor name, and what else sets a family apart."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
 from bertxfer.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class WholeModel:
+    """A class of transformers with a head, and what it calls the parts of ours."""
+
+    class_name: str
+    names: Mapping[str, str]
+
+    def name_of(self, ours: str) -> str:
+        prefix = next(prefix for prefix in self.names if ours.startswith(prefix))
+        return self.names[prefix] + ours.removeprefix(prefix)
 
 
 @dataclass(frozen=True)
@@ -18,6 +30,18 @@ class Family:
     activation: str
     dropouts: tuple[str, str | None, str]  # of the attention, of its output, of the feed-forward part's
     embeddings: tuple[str, ...] = ("embeddings.",)
+    dropout_key: str = "hidden_dropout_prob"  # of its config: what a head drops, too
+    token_types: bool = True  # it tells the two texts of a pair apart
+    embeds_token_types: bool = True  # and has an embedding for them, if only of one type
+    positions_after_padding: bool = False  # positions are counted from the padding's number on
+    # The classes of transformers that compute just what our heads do, by how a head pools: BERT's and RoBERTa's, where
+    # a text is read off its first token through a dense layer and tanh. ELECTRA's have gelu there, DistilBERT's relu;
+    # none takes a mean.
+    whole: Mapping[str, WholeModel] = field(default_factory=dict)
+
+    def positions(self, declared: int) -> int:
+        """How many tokens a text may have, of the positions that its config declares."""
+        return declared - 2 if self.positions_after_padding else declared
 
 
 _BERT = Family(
@@ -28,6 +52,25 @@ _BERT = Family(
     rest=("attention.output.LayerNorm", "intermediate.dense", "output.dense", "output.LayerNorm"),
     activation="intermediate.intermediate_act_fn",
     dropouts=("attention.self.dropout", "attention.output.dropout", "output.dropout"),
+    whole={
+        "cls": WholeModel(
+            "BertForSequenceClassification",
+            {"encoder.": "bert.", "pooler.": "bert.pooler.", "classifier.": "classifier."},
+        ),
+        "none": WholeModel("BertForQuestionAnswering", {"encoder.": "bert.", "classifier.": "qa_outputs."}),
+    },
+)
+_ROBERTA = replace(
+    _BERT,
+    token_types=False,
+    positions_after_padding=True,
+    whole={
+        "cls": WholeModel(
+            "RobertaForSequenceClassification",
+            {"encoder.": "roberta.", "pooler.dense.": "classifier.dense.", "classifier.": "classifier.out_proj."},
+        ),
+        "none": WholeModel("RobertaForQuestionAnswering", {"encoder.": "roberta.", "classifier.": "qa_outputs."}),
+    },
 )
 # The names that sub-modules have in results, whatever the family: first the projections, the output, then the rest.
 SUBMODULES = (
@@ -42,8 +85,8 @@ SUBMODULES = (
 )
 FAMILIES = {
     "bert": _BERT,
-    "roberta": _BERT,
-    "electra": replace(_BERT, embeddings=("embeddings.", "embeddings_project.")),
+    "roberta": _ROBERTA,
+    "electra": replace(_BERT, embeddings=("embeddings.", "embeddings_project."), whole={}),
     "distilbert": Family(
         layers="transformer.layer",
         attention=("attention.", "sa_layer_norm."),
@@ -52,6 +95,9 @@ FAMILIES = {
         rest=("sa_layer_norm", "ffn.lin1", "ffn.lin2", "output_layer_norm"),
         activation="ffn.activation",
         dropouts=("attention.dropout", None, "ffn.dropout"),
+        dropout_key="dropout",
+        token_types=False,
+        embeds_token_types=False,
     ),
 }
 
@@ -67,7 +113,9 @@ class Slice:
 
 def family_of(model_type: str, key: str = "model.name") -> Family:
     if model_type == "albert":
-        raise ConfigError(key, "ALBERT shares one set of weights between its layers, so no single layer can be redrawn")
+        raise ConfigError(
+            key, "ALBERT shares one set of weights between its layers, so no single layer can be reinitialized"
+        )
     if model_type not in FAMILIES:
         raise ConfigError(key, f"a model of type {model_type!r} is not supported; choose one of {', '.join(FAMILIES)}")
     return FAMILIES[model_type]

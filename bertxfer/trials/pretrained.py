@@ -74,8 +74,8 @@ def _found(model: Model) -> Pretrained:
     if model.family not in (None, family):
         raise ConfigError("model.family", f"is {model.family}, but {model.name} is a {family}")
     shape = {key: _shape(model, key, facts) for key in _SHAPE_KEYS}
-    if family == "roberta":  # its positions start after the padding index
-        shape["positions"] -= 0 if model.positions else 2
+    if not model.positions:
+        shape["positions"] = family_of(family).positions(shape["positions"])
     return Pretrained(
         where,
         folder.name if folder.is_dir() and model.name not in _EMBEDDED else model.name,

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from bertxfer.learning import encoders, heads
+from bertxfer.learning import encoders, heads, kinds
 from bertxfer.trials.trial import trial_of
 from tests.helpers.commands import tiny_words
 from tests.helpers.configs import composed
@@ -52,7 +52,7 @@ def test_outputs_do_not_depend_on_padding(kind: str, shape: tuple[int, ...], poo
 def test_every_weight_of_the_head_gets_a_gradient(kind: str, tiny_model: Path) -> None:
     model = model_of(kind, tiny_model, "model.pooling=cls")
     labels = {"classification": [0, 1], "regression": [0.5, 4.0], "span": [(0, 0), (1, 2)]}[kind]
-    heads.loss(kind, model(batch([2, 9, 3], [2, 7, 9, 11, 3])), torch.tensor(labels)).backward()
+    kinds.of(kind).loss(model(batch([2, 9, 3], [2, 7, 9, 11, 3])), torch.tensor(labels)).backward()
     for name, parameter in model.named_parameters():
         if name.startswith(("classifier", "pooler")):
             assert parameter.grad is not None and parameter.grad.abs().sum() > 0, name
@@ -61,10 +61,10 @@ def test_every_weight_of_the_head_gets_a_gradient(kind: str, tiny_model: Path) -
 
 def test_losses_are_means() -> None:
     outputs = torch.randn(3, 4)
-    assert heads.loss("classification", outputs, torch.tensor([0, 1, 2])) == torch.nn.functional.cross_entropy(
+    assert kinds.of("classification").loss(outputs, torch.tensor([0, 1, 2])) == torch.nn.functional.cross_entropy(
         outputs, torch.tensor([0, 1, 2])
     )
-    assert heads.loss("regression", torch.tensor([[1.0], [3.0]]), torch.tensor([0.0, 5.0])) == 2.5
+    assert kinds.of("regression").loss(torch.tensor([[1.0], [3.0]]), torch.tensor([0.0, 5.0])) == 2.5
     spans, labels = torch.randn(3, 7, 2), torch.tensor([[0, 0], [2, 4], [1, 6]])
     start, end = (torch.nn.functional.cross_entropy(spans[:, :, i], labels[:, i]) for i in (0, 1))
-    torch.testing.assert_close(heads.loss("span", spans, labels), (start + end) / 2)
+    torch.testing.assert_close(kinds.of("span").loss(spans, labels), (start + end) / 2)

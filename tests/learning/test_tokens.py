@@ -17,7 +17,7 @@ TEXTS = [("the cat",), ("a dog runs .",), ("it",)]
 
 @pytest.fixture
 def how(tiny_model: Path) -> Tokenizing:
-    return Tokenizing(encoders.tokenizer(str(tiny_model), ""), "bert", 16)
+    return Tokenizing(encoders.tokenizer(str(tiny_model), ""), True, 16)
 
 
 def counting(how: Tokenizing, monkeypatch: pytest.MonkeyPatch) -> list[int]:
@@ -45,7 +45,7 @@ def test_cut_into_parts_they_are_the_same(
     how: Tokenizing, stride: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     texts = [("it runs", f"the cat {'and a dog ' * length}.") for length in (1, 3, 2, 5, 1)]
-    how = Tokenizing(how.tokenizer, "bert", 12, stride, 4 if stride else None)
+    how = Tokenizing(how.tokenizer, True, 12, stride, 4 if stride else None)
     whole = how(texts)
     monkeypatch.setattr(tokens, "PART", 2)
     assert tokenized(lambda: texts, how, tmp_path / "tokens").to_pydict() == whole == how(texts)
@@ -58,12 +58,12 @@ def test_kept_by_texts_tokenizer_and_length(how: Tokenizing, tiny_model: Path) -
     keys = {how.key(TEXTS)}
     keys.add(how.key(TEXTS[::-1]))
     keys.add(how.key([("the", "cat"), *TEXTS[1:]]))
-    keys.add(Tokenizing(how.tokenizer, "bert", 15).key(TEXTS))
-    keys.add(Tokenizing(how.tokenizer, "roberta", 16).key(TEXTS))
-    keys.add(Tokenizing(how.tokenizer, "bert", 16, 4, 5).key(TEXTS))
+    keys.add(Tokenizing(how.tokenizer, True, 15).key(TEXTS))
+    keys.add(Tokenizing(how.tokenizer, False, 16).key(TEXTS))
+    keys.add(Tokenizing(how.tokenizer, True, 16, 4, 5).key(TEXTS))
     other = encoders.AutoTokenizer.from_pretrained(tiny_model)
     other.add_tokens(["cat"])
-    keys.add(Tokenizing(other, "bert", 16).key(TEXTS))
+    keys.add(Tokenizing(other, True, 16).key(TEXTS))
     assert len(keys) == 7
     how([("a", "b")])  # what the tokenizer did last leaves a mark in it, which must not count
     assert how.key(TEXTS) in keys

@@ -131,7 +131,7 @@ def tokenizer() -> Any:
 
 
 def test_windows_cover_the_passage_and_lead_back_to_it(tokenizer: Any) -> None:
-    how = Tokenizing(tokenizer, "bert", max_length=40, stride=8, question_length=10)
+    how = Tokenizing(tokenizer, True, max_length=40, stride=8, question_length=10)
     long_question = "Who on earth was it that wrote this?"
     made = how([("Who?", PASSAGE), (long_question, "short")])
     rows = [row for (row,) in made["row"]]
@@ -155,7 +155,7 @@ def test_windows_cover_the_passage_and_lead_back_to_it(tokenizer: Any) -> None:
 
 @pytest.mark.parametrize("answer", ["Ada Lovelace", "first", "Café au lait", "someone else", "."])
 def test_the_tokens_of_an_answer_give_its_text_back(tokenizer: Any, answer: str) -> None:
-    how = Tokenizing(tokenizer, "bert", max_length=40, stride=16, question_length=10)
+    how = Tokenizing(tokenizer, True, max_length=40, stride=16, question_length=10)
     made = how([("Who?", PASSAGE)])
     begin = PASSAGE.index(answer)
     found = 0
