@@ -1,4 +1,8 @@
-"""The command line: a bare first word is a verb, everything else is Hydra's."""
+"""The command line: a bare first word is a verb, everything else is Hydra's.
+
+A run without -m ends in `app` below. With -m Hydra hands the words to the sweeper that conf/hydra/sweeper/grids.yaml
+names, hydra_plugins.bertxfer_plugins.GridsSweeper, and `app` is never called.
+"""
 
 import errno
 import os
@@ -10,7 +14,7 @@ import hydra
 from omegaconf import DictConfig
 
 from bertxfer import verbs
-from bertxfer.config import command_line, complaints, schema
+from bertxfer.config import command_line, complaints, completion, schema
 from bertxfer.errors import BertxferError
 
 
@@ -30,14 +34,20 @@ def run(words: Sequence[str]) -> int:
         except Exception as error:
             return _say_complaint(error)
     if "--help" in words or "-h" in words:
-        from bertxfer.config import help
-
-        print(help.text())
+        print(_help())
         return 0
+    if completion.is_query(words):
+        offered = completion.offers(os.environ.get("COMP_LINE", ""), list(verbs.VERBS))
+        if offered is not None:
+            print(" ".join(offered))
+            return 0
+        line = completion.without_verb(os.environ.get("COMP_LINE", ""), list(verbs.VERBS))
+        os.environ["COMP_LINE"], os.environ["COMP_POINT"] = line, str(len(line))
     if "=" in words or any(word.startswith("=") for word in words):
         return _say("an override is key=value, without spaces around the =", 2)
     if words and words[0].isidentifier():
-        return _say(f"{words[0]!r} is no verb; there are {', '.join(verbs.VERBS)}, and everything else is key=value", 2)
+        known = ", ".join(verbs.VERBS)
+        return _say(f"{words[0]!r} is not a verb; there are {known}, and everything else is key=value", 2)
     from bertxfer.trials import schemes  # noqa: F401  their axes are part of the schema
 
     schema.register()
@@ -68,6 +78,14 @@ def run(words: Sequence[str]) -> int:
             raise
         return _say_complaint(error)
     return 0
+
+
+def _help() -> str:
+    from bertxfer.config import help
+    from bertxfer.trials.schemes import SCHEMES
+
+    axes = [(f"scheme={name}", " ".join(scheme.axes) or "-") for name, scheme in SCHEMES.items()]
+    return help.text(axes, [(f"{verb.name} {verb.arguments}", verb.promise) for verb in verbs.VERBS.values()])
 
 
 def _say_complaint(error: Exception) -> int:

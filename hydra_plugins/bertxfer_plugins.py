@@ -8,7 +8,7 @@ from hydra.core.utils import JobReturn, JobStatus
 from hydra.plugins.launcher import Launcher
 from hydra.plugins.sweeper import Sweeper
 from hydra.types import HydraContext, TaskFunction
-from omegaconf import DictConfig, OmegaConf, open_dict
+from omegaconf import DictConfig, open_dict
 
 from bertxfer.errors import TrialError
 
@@ -47,7 +47,7 @@ class GridsSweeper(_Composer, Sweeper):
 
         for note in sweep.notes_of(arguments, self):
             print(note)
-        launchers.run_sweep(sweep.sweep_of(arguments, self), _settings(self.config))
+        launchers.run_sweep(sweep.sweep_of(arguments, self), launchers.of_hydra(self.config))
 
 
 class TrialLauncher(_Composer, Launcher):
@@ -62,20 +62,10 @@ class TrialLauncher(_Composer, Launcher):
 
         task_named = task_finder(self.compose)
         configs = [config_with(self.compose(words), task_named) for words in job_overrides]
-        results = launchers.results_of(configs, _settings(self.config))
+        results = launchers.results_of(configs, launchers.of_hydra(self.config))
         returns = []
         for words, result in zip(job_overrides, results, strict=True):
             job = JobReturn(overrides=words, status=JobStatus.COMPLETED if result else JobStatus.FAILED)
             job.return_value = result["score"] if result else TrialError("the trial failed; see its failure.json")
             returns.append(job)
         return returns
-
-
-def _settings(config: DictConfig | None) -> Any:
-    """The launcher that hydra.launcher describes."""
-    from bertxfer.sweeps import launchers
-
-    assert config is not None
-    settings = OmegaConf.to_container(config.hydra.launcher, resolve=True)
-    assert isinstance(settings, dict)
-    return launchers.make({str(key): value for key, value in settings.items() if key != "_target_"})

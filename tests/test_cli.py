@@ -31,7 +31,7 @@ REFUSED = [
     ("seed=0..9", "seed", "-m"),
     ("model.name=./nowhere", "model.name", "no folder"),
     ("training.clip=inf", "training.clip", "finite"),
-    ("scheme=single layer=1 reinit_lr_factor=nan", "reinit_lr_factor", "positive"),
+    ("scheme=single layer=1 reinit_lr_factor=nan", "reinit_lr_factor", "not a finite number"),
     ("data.n=all data.fraction=0.1", "data.n", "one of the two"),
     ("model.family=distilbert", "model.family", "bert"),
     ("experiment=mini", "experiment", "-m"),
@@ -97,7 +97,7 @@ def test_settings_of_a_launcher_are_refused_in_one_sentence(bertxfer: Run, setti
 def test_a_word_that_is_no_verb(bertxfer: Run) -> None:
     ended = bertxfer("statsu")
     assert ended.returncode == 2
-    assert only_line(ended.stderr).startswith("bertxfer: 'statsu' is no verb; there are status, worker, cancel")
+    assert only_line(ended.stderr).startswith("bertxfer: 'statsu' is not a verb; there are status, worker, cancel")
 
 
 def test_a_folder_that_cannot_be_made(bertxfer: Run, tmp_path: Path) -> None:

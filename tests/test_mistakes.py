@@ -17,7 +17,7 @@ SAID = [
     ("scheme=incremental k=13", "k: 13 is out of range; on this model it is 0..12"),
     ("seed=0..9", "seed: several values are a sweep; add -m"),
     ("seed = 3", "an override is key=value, without spaces around the ="),
-    ("statsu", "'statsu' is no verb; there are status"),
+    ("statsu", "'statsu' is not a verb; there are status"),
     ("task=0", "a config group is chosen by the name of one of its files, not by a number"),
     ("-m experiment=tamkin2020/fig33", "experiment: 'tamkin2020/fig33' is not there (did you mean tamkin2020/fig"),
     ("task=sst2 data.root=/nowhere", "data.root: task=sst2 needs /nowhere/glue/SST-2/train.tsv or"),

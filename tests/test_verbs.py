@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from bertxfer.config.composer import Composer
+from bertxfer.config.experiments import names
 from bertxfer.config.schema import conf_dir
 from bertxfer.review import experiments
 from bertxfer.store.store import Store
@@ -71,15 +72,15 @@ def test_experiments_lists_what_is_asked_for_done_and_left(
 ) -> None:
     """In a copy of conf/ with three presets: all of them ask for some thousand trials."""
     monkeypatch.delenv("BERTXFER_DATA", raising=False)
-    assert len(experiments.names(conf_dir())) >= 30 and experiments.names(conf_dir())[0] == "mini"
-    assert [name for name in experiments.names(conf_dir()) if "cs224n" in name][-3:-1] == [
+    assert len(names(conf_dir())) >= 30 and names(conf_dir())[0] == "mini"
+    assert [name for name in names(conf_dir()) if "cs224n" in name][-3:-1] == [
         "cs224n2020/fig9",
         "cs224n2020/fig10",
     ]
     conf = tmp_path / "conf"
     shutil.copytree(conf_dir(), conf)
     kept = {"mini", "singh2020/fig5b", "kovaleva2019/fig5"}
-    for name in set(experiments.names(conf)) - kept:
+    for name in set(names(conf)) - kept:
         (conf / "experiment" / f"{name}.yaml").unlink()
     finish(point("experiment=mini", "task=mini_qnli", "scheme=scratch"), store, 0.5)
     found = {preset.name: preset for preset in experiments.presets([], Composer(conf), store.root)}

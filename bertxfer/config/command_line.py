@@ -44,6 +44,12 @@ def apart(words: Sequence[str]) -> tuple[list[str], list[str]]:
     return flags, overrides
 
 
+def ours_and_hydras(overrides: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The overrides of a config, and those of Hydra's own: hydra.launcher.workers=4, hydra/launcher=slurm."""
+    hydras = [word for word in overrides if word.lstrip("+~").startswith(("hydra.", "hydra/"))]
+    return [word for word in overrides if word not in hydras], hydras
+
+
 def config_dirs(flags: Sequence[str]) -> list[str]:
     """The folders of configs among the flags of a command."""
     return [folder for flag, folder in pairwise(flags) if flag in ("--config-dir", "-cd")]

@@ -8,6 +8,7 @@ from hydra.errors import HydraException
 from omegaconf.errors import OmegaConfBaseException
 from yaml import MarkedYAMLError
 
+from bertxfer.config import experiments
 from bertxfer.config.schema import conf_dir
 
 
@@ -31,13 +32,10 @@ def one_sentence(error: Exception, keys: Sequence[str]) -> str:
         group, choice, options = match[1], match[2], match[3].split()
         if group.split("/")[0] == "experiment":  # Hydra lists the upper folder's files for one of a lower one
             wanted = f"{group}/{choice}".removeprefix("experiment/")
-            folder = conf_dir() / "experiment"
-            close = meant(
-                wanted, [path.relative_to(folder).with_suffix("").as_posix() for path in folder.rglob("*.yaml")]
-            )
+            close = meant(wanted, experiments.names(conf_dir()))
             return f"experiment: {wanted!r} is not there{close}; `python -m bertxfer experiments` lists them"
         if choice.startswith("submitit_"):  # typed by habit
-            options = [option for option in options if option in ("inline", "local", "slurm")]
+            options = sorted(path.stem for path in (conf_dir() / "hydra" / "launcher").glob("*.yaml"))
             choice = choice.removeprefix("submitit_")
             return (
                 f"{group}: submitit_{choice} is {choice} here, hydra/launcher={choice}; there are {', '.join(options)}"

@@ -1,5 +1,8 @@
 """The answer to --help, read off the tree of configs. Hydra's own takes over a second to list the groups."""
 
+from collections.abc import Iterable
+
+from bertxfer.config import experiments
 from bertxfer.config.schema import conf_dir
 
 _TEXT = """\
@@ -13,22 +16,16 @@ bertxfer: how does BERT's pretraining help transfer?
 Config groups (group=choice):
 {groups}
 
-Keys (key=value), among others:
-  k | block block_size preserve | layer | layer head | permutation_seed order     axes of the schemes
-  part keep_layernorm reinit_lr_factor init.sd                                    how layers are redrawn
-  data.n data.fraction seed training.epochs training.batch_size optimizer.lr
-  runtime.device runtime.threads runtime.output_dir                               change no result
+Axes of the schemes (key=value, beside scheme=...):
+{axes}
 
-Verbs (a bare first word):
-  plan [the words of a run]  what it would run, what is done, what it takes; starts nothing
-  diff [revision]            which trials a change of conf/ or of the code adds, removes, changes
-  explain key [overrides]    which file, defaults list or override gave a key its value
-  status [sweep | trial]     how far sweeps are, which trial is where
-  worker <sweep>             joins a sweep with one more worker
-  cancel <sweep>             ends a sweep's workers; what they do is given back
-  report [sweep | key=value] figures, tables and one HTML page of a sweep or an experiment
-  experiments [key=value]    the papers' presets: trials, and how many are done
-  export <file>              every stored trial as a row of a .parquet or .csv file
+Other keys, among others:
+  part keep_layernorm reinit_lr_factor init.sd                    how layers are reinitialized
+  data.n data.fraction seed training.epochs training.batch_size optimizer.lr
+  runtime.device runtime.threads runtime.output_dir               change no result
+
+Verbs (a bare first word; `bertxfer VERB --help` has the rest):
+{verbs}
 
 Flags:
   -m, --multirun      sweep: every comma, range(a,b) and a..b on the command line is an axis
@@ -38,10 +35,26 @@ Flags:
 """
 
 
-def text() -> str:
-    groups = sorted(path for path in conf_dir().rglob("*") if path.is_dir() and any(path.glob("*.yaml")))
-    lines = []
-    for group in groups:
-        name = group.relative_to(conf_dir()).as_posix()
-        lines.append(f"  {name:16} {', '.join(sorted(option.stem for option in group.glob('*.yaml')))}")
-    return _TEXT.format(groups="\n".join(lines))
+def text(axes: Iterable[tuple[str, str]], verbs: Iterable[tuple[str, str]]) -> str:
+    """`axes` and `verbs`: each with what is said of it."""
+    return _TEXT.format(groups=_lines(_groups()), axes=_lines(axes), verbs=_lines(verbs))
+
+
+def _groups() -> Iterable[tuple[str, str]]:
+    conf = conf_dir()
+    for group in sorted(path for path in conf.iterdir() if path.is_dir() and path.name not in ("experiment", "hydra")):
+        yield group.name, ", ".join(sorted(option.stem for option in group.glob("*.yaml")))
+    for group in sorted((conf / "hydra").iterdir()):
+        yield f"hydra/{group.name}", ", ".join(sorted(option.stem for option in group.glob("*.yaml")))
+    papers: dict[str, list[str]] = {}
+    for name in experiments.names(conf):
+        paper, _, figure = name.rpartition("/")
+        papers.setdefault(f"experiment={paper}/" if paper else "experiment", []).append(figure)
+    for paper, figures in papers.items():
+        yield paper, ", ".join(figures)
+
+
+def _lines(entries: Iterable[tuple[str, str]]) -> str:
+    pairs = list(entries)
+    width = max(len(name) for name, _ in pairs)
+    return "\n".join(f"  {name.ljust(width)}  {words}" for name, words in pairs)

@@ -4,7 +4,6 @@ Each function here makes the default of a dataclass's field. The checks, the gri
 """
 
 import dataclasses
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING as NO_DEFAULT
 from dataclasses import Field, dataclass, field
@@ -112,7 +111,7 @@ def refuse(key: str, value: Any, one: "Field[Any]") -> None:
         return
     if one.metadata.get("whole") and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
         raise ConfigError(key, f"{value!r} is not a whole number{limits.unit and f' of {limits.unit}'} from 1")
-    if not isinstance(value, (int, float)) or isinstance(value, bool) or math.isnan(value):
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
         raise ConfigError(key, f"{value!r} is not a number")
     limits.refuse(key, value)
 

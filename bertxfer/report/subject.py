@@ -9,7 +9,7 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-from bertxfer.config import command_line
+from bertxfer.config import command_line, experiments
 from bertxfer.config.composer import Composer
 from bertxfer.config.schema import conf_dir
 from bertxfer.errors import BertxferError, ConfigError
@@ -84,16 +84,12 @@ def _said(composer: Composer, experiment: str | None) -> DictConfig:
 
 
 def _experiments(composer: Composer) -> list[str]:
-    folder = composer.conf / "experiment"
-    own = [path.relative_to(folder).with_suffix("").as_posix() for path in folder.rglob("*.yaml")]
-    return [*own, *composer.loader.get_group_options("experiment")]
+    return [*experiments.names(composer.conf), *composer.loader.get_group_options("experiment")]
 
 
 def _apart(words: Sequence[str]) -> tuple[list[str], list[str]]:
     """The overrides of the config, and those of Hydra's own."""
-    ordered = command_line.in_order(words)
-    hydras = [word for word in ordered if word.lstrip("+~").startswith(("hydra.", "hydra/"))]
-    ours = [word for word in ordered if word not in hydras]
+    ours, hydras = command_line.ours_and_hydras(command_line.in_order(words))
     for word in ours:
         if "=" not in word:
             raise ConfigError(word, "is neither key=value nor the name of a sweep")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bertxfer.config import schema
+from bertxfer.config import experiments, schema
 from bertxfer.config.composer import Composer
 from bertxfer.errors import BertxferError
 from bertxfer.review import comparison, costs, listing, provenance
@@ -61,7 +61,7 @@ def review(revision: str | None, names: Sequence[str], store: Store) -> Review:
         repository.take_out(commit, tree)
         if not (tree / "conf").is_dir():
             raise BertxferError(f"{asked} has no conf/, so there is nothing to compare with")
-        before, now = _chosen(listing.experiments(tree / "conf"), names), _chosen(listing.experiments(conf), names)
+        before, now = _chosen(experiments.names(tree / "conf"), names), _chosen(experiments.names(conf), names)
         for name in names:
             if name not in before and name not in now:
                 raise BertxferError(f"{name!r} is an experiment neither of {asked} nor of the working tree")

@@ -1,18 +1,16 @@
 """The presets of conf/experiment/: what each asks for, how much of it is in the store, and what the rest costs."""
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from bertxfer.config import experiments
 from bertxfer.config.composer import Composer
 from bertxfer.errors import BertxferError
-from bertxfer.review import costs, listing
+from bertxfer.review import costs
 from bertxfer.review.costs import Bill
 from bertxfer.review.plan import plan
 from bertxfer.trials.inputs import Inputs
-
-_PARTS = re.compile(r"(\D+)(\d*)")
 
 
 @dataclass(frozen=True)
@@ -27,17 +25,9 @@ class Preset:
     problem: str | None = None
 
 
-def names(conf: Path) -> list[str]:
-    """Every preset, papers after the embedded one, fig10 after fig9."""
-    return sorted(
-        listing.experiments(conf),
-        key=lambda name: ("/" in name, [(word, int(n or 0)) for word, n in _PARTS.findall(name)]),
-    )
-
-
 def presets(words: Sequence[str], composer: Composer, output_dir: Path | None) -> Iterator[Preset]:
     """Each preset with these words behind it (model=mini), in the order of their names."""
-    for name in names(composer.conf):
+    for name in experiments.names(composer.conf):
         description = str(composer.compose([f"experiment={name}"]).description or "")
         try:
             found = plan([f"experiment={name}", *words], True, composer, Inputs(), output_dir)

@@ -15,7 +15,7 @@ import yaml
 from hydra.errors import HydraException
 from omegaconf.errors import OmegaConfBaseException
 
-from bertxfer.config import complaints, schema
+from bertxfer.config import complaints, experiments, schema
 from bertxfer.config.composer import Composer
 from bertxfer.errors import BertxferError, ConfigError
 from bertxfer.review import provenance
@@ -62,18 +62,11 @@ class Listing:
         return {place.id for found in self.experiments.values() if isinstance(found, list) for place in found}
 
 
-def experiments(conf: Path) -> list[str]:
-    """The names of all experiments; a file that begins with an underscore is a part of others."""
-    folder = conf / "experiment"
-    files = (path.relative_to(folder) for path in folder.rglob("*.yaml"))
-    return sorted(path.with_suffix("").as_posix() for path in files if not path.name.startswith("_"))
-
-
 def listing(conf: Path, names: Sequence[str] | None = None) -> Listing:
     """What these experiments, or all, mean. A broken one says why, and hides no other."""
     composer, inputs = Composer(conf), Inputs(stand_ins=True)
     found: dict[str, list[Place] | Broken] = {}
-    for name in experiments(conf) if names is None else names:
+    for name in experiments.names(conf) if names is None else names:
         try:
             found[name] = _places(name, composer, inputs)
         except Exception as error:  # whatever is wrong with one experiment, the others are looked at

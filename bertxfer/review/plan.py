@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from hydra.types import RunMode
-from omegaconf import OmegaConf
 from rich.console import Console
 from rich.table import Column, Table
 
@@ -147,9 +146,7 @@ def _asked_for(words: Sequence[str], multirun: bool, composer: Composer, inputs:
 def _workers(words: Sequence[str], multirun: bool, composer: Composer, left: int) -> int:
     """How many workers the launcher would start for what is left."""
     cfg = composer.whole(words, RunMode.MULTIRUN if multirun else RunMode.RUN)
-    settings = OmegaConf.to_container(cfg.hydra.launcher, resolve=True)
-    assert isinstance(settings, dict)
-    launcher = launchers.make({str(key): value for key, value in settings.items() if key != "_target_"})
+    launcher = launchers.of_hydra(cfg)
     return launcher.wanted(left) if isinstance(launcher, Submitted) and multirun and left else 1
 
 

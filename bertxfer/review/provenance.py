@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import MISSING as NO_DEFAULT
 from dataclasses import dataclass, fields, is_dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -11,10 +12,13 @@ from typing import Any
 import yaml
 from hydra.core.default_element import ResultDefault
 from hydra.types import RunMode
+from omegaconf import MISSING
 
 from bertxfer.config import overrides, schema
+from bertxfer.config.axes import AXES
 from bertxfer.config.composer import Composer
 from bertxfer.system.package import PACKAGE
+from bertxfer.trials import schemes
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -198,32 +202,44 @@ def _parse(path: str, changed: int) -> yaml.Node | None:
 
 def _in_schema(names: Sequence[str]) -> Source | None:
     """The default in the schema's code."""
+    if len(names) == 1 and names[0] in AXES:
+        return _in_scheme(names[0])
     part: Any = schema.Config
     for name in names[:-1]:
         part = next((field.type for field in fields(part) if field.name == name), None)
         if not is_dataclass(part):
             return None
-    lines = _schema_lines().get(part.__name__, {})
-    if names[-1] not in lines:
+    field = next((field for field in fields(part) if field.name == names[-1]), None)
+    if field is None or field.default == MISSING:  # a field without a default says nothing
         return None
-    line, said = lines[names[-1]]
-    return Source(said, Path(schema.__file__).relative_to(PACKAGE.parent).as_posix(), line)
+    line, annotation, written = _schema_lines()[part.__name__][field.name]
+    default = written if field.default is NO_DEFAULT else repr(field.default)
+    return Source(f"{field.name}: {annotation} = {default}", _shown_code(Path(schema.__file__)), line)
+
+
+def _in_scheme(axis: str) -> Source | None:
+    """Where a scheme declares one of its axes, which all begin as null."""
+    for path in sorted(Path(schemes.__file__).parent.glob("*.py")):
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            if f'Axis("{axis}"' in line:
+                return Source(f"{axis}: null", _shown_code(path), number)
+    return None
+
+
+def _shown_code(path: Path) -> str:
+    return path.relative_to(PACKAGE.parent).as_posix()
 
 
 @lru_cache
-def _schema_lines() -> dict[str, dict[str, tuple[int, str]]]:
+def _schema_lines() -> dict[str, dict[str, tuple[int, str, str]]]:
+    """Of every field of the schema's dataclasses its line, its type and its default as they are written."""
     tree = ast.parse(Path(schema.__file__).read_text(encoding="utf-8"))
     return {
         node.name: {
-            field.target.id: (field.lineno, ast.unparse(field))
+            field.target.id: (field.lineno, ast.unparse(field.annotation), ast.unparse(field.value))
             for field in node.body
-            if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and not _is_missing(field.value)
+            if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and field.value is not None
         }
         for node in tree.body
         if isinstance(node, ast.ClassDef)
     }
-
-
-def _is_missing(value: ast.expr | None) -> bool:
-    """A field that has no default says nothing."""
-    return value is None or (isinstance(value, ast.Name) and value.id == "MISSING")

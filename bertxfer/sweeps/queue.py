@@ -26,8 +26,8 @@ from bertxfer.system.processes import host, process_lives, whoami
 class Rules:
     """When an attempt counts as lost, and how many lost ones a trial may cost in one launch."""
 
-    stale_seconds: float = 60.0
-    max_crashes: int = 3
+    stale_seconds: float = 60.0  # a worker that was not heard of for so long has lost its trial
+    max_crashes: int = 3  # how many processes a trial may take down before it counts as failed
 
 
 @dataclass(frozen=True)

@@ -149,7 +149,7 @@ def test_another_semantics_of_the_code_invalidates_all(repository: FixtureReposi
 
 
 def test_a_changed_default_of_the_schema_is_found_in_the_code(repository: FixtureRepository) -> None:
-    repository.edit("bertxfer/config/schema.py", "clip: float | None = 1.0", "clip: float | None = 2.0")
+    repository.edit("bertxfer/config/schema.py", "clip: float | None = ranged(1.0,", "clip: float | None = ranged(2.0,")
     told = repository.diff("main", "beta")
     (group,) = told["by_name"]["beta"]["changed"]
     (difference,) = group["differences"]

@@ -4,11 +4,15 @@ import contextlib
 import sys
 import uuid
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from omegaconf import DictConfig, OmegaConf
+
+from bertxfer.config import keys
+from bertxfer.config.registry import Registry
 from bertxfer.config.schema import Config
 from bertxfer.errors import ConfigError, TrialError, TrialsFailed
 from bertxfer.store.results import Result
@@ -25,7 +29,9 @@ from bertxfer.system import leftovers
 from bertxfer.trials import chains
 from bertxfer.trials.trial import Trial, trial_of
 
-LAUNCHERS: dict[str, type[Launcher]] = {"inline": Inline, "local": Local, "slurm": Slurm}
+LAUNCHERS: Registry[type[Launcher]] = Registry("hydra/launcher")
+for _launcher in (Inline, Local, Slurm):
+    LAUNCHERS.add(_launcher.__name__.lower(), _launcher)
 STOPPED = "stopped, with a checkpoint saved; the same command goes on from there"
 
 
@@ -83,28 +89,30 @@ def results_of(configs: Sequence[Config], launcher: Launcher) -> list[Result | N
     return [store.result(trial.id) for trial in trials]
 
 
-def make(settings: dict[str, Any]) -> Launcher:
-    """The launcher of a hydra.launcher config: its kind, and what else it sets."""
-    kind = settings.pop("kind", None)
-    if kind not in LAUNCHERS:
-        raise ConfigError("hydra/launcher", f"is not one of ours; choose {', '.join(LAUNCHERS)}")
-    known = [field.name for field in fields(LAUNCHERS[kind])]
-    for key in settings:
-        if key not in known:
-            raise ConfigError(
-                f"hydra.launcher.{key}", f"the {kind} launcher has no such setting; it has {', '.join(known)}"
-            )
-    for key in ("workers", "per_gpu", "threads", "trials_per_worker", "time", "max_crashes", "stale_seconds"):
-        value = settings.get(key)
-        number = isinstance(value, int) or (key == "stale_seconds" and isinstance(value, float))
-        if value is not None and (not number or isinstance(value, bool) or value <= 0):
-            unit = " of minutes" if key == "time" else ""
-            raise ConfigError(f"hydra.launcher.{key}", f"{value!r} is not a whole number{unit} from 1")
-    for key, value in settings.items():
+def of_hydra(cfg: DictConfig | None) -> Launcher:
+    """The launcher that Hydra's own config describes."""
+    assert cfg is not None
+    settings = OmegaConf.to_container(cfg.hydra.launcher, resolve=True)
+    assert isinstance(settings, dict)
+    return make({str(key): value for key, value in settings.items() if key != "_target_"})
+
+
+def make(settings: Mapping[str, Any]) -> Launcher:
+    """A launcher by its kind, and what else it sets."""
+    kind = settings.get("kind")
+    if not isinstance(kind, str) or kind not in LAUNCHERS:
+        raise ConfigError(LAUNCHERS.key, f"is not one of ours; choose {', '.join(LAUNCHERS)}")
+    given = {name: value for name, value in settings.items() if name != "kind"}
+    known = {field.name: field for field in fields(LAUNCHERS[kind])}
+    for name, value in given.items():
+        key = f"hydra.launcher.{name}"
+        if name not in known:
+            raise ConfigError(key, f"the {kind} launcher has no such setting; it has {', '.join(known)}")
+        keys.refuse(key, value, known[name])
         lines = [*value, *value.values()] if isinstance(value, dict) else [value]
-        if key != "setup" and any("\n" in str(line) for line in lines):  # sbatch's script would run the second
-            raise ConfigError(f"hydra.launcher.{key}", f"{value!r} is more than one line")
-    return LAUNCHERS[kind](**settings)
+        if name != "setup" and any("\n" in str(line) for line in lines):  # sbatch's script would run the second
+            raise ConfigError(key, f"{value!r} is more than one line")
+    return LAUNCHERS[kind](**given)
 
 
 def _tidy(sweep: Manifest, queue: Queue) -> None:

@@ -1,4 +1,4 @@
-"""What launchers share: workers are started where they lack, and watched until every trial has ended."""
+"""What launchers share: missing workers are started, and watched until every trial has ended."""
 
 import json
 import sys
@@ -15,6 +15,7 @@ from filelock import FileLock
 from rich.console import Console
 from rich.live import Live
 
+from bertxfer.config.keys import ranged, whole
 from bertxfer.errors import TrialError
 from bertxfer.sweeps import tracking
 from bertxfer.sweeps.draining import Stop, drain
@@ -41,8 +42,10 @@ class Launched:
 class Launcher(ABC):
     """Settings that every launcher has."""
 
-    stale_seconds: float = 60.0  # a worker that was not heard of for so long has lost its trial
-    max_crashes: int = 3  # how many processes a trial may take down before it counts as failed
+    stale_seconds: float = ranged(
+        Rules.stale_seconds, 0, open=True
+    )  # a worker that was not heard of for so long has lost its trial
+    max_crashes: int = whole(Rules.max_crashes)  # how many processes a trial may take down before it counts as failed
 
     @property
     def rules(self) -> Rules:
@@ -69,8 +72,8 @@ class Submitted(Launcher):
     """Workers in processes of their own, started through submitit."""
 
     wait: bool = True
-    threads: int = 1
-    workers: int | None = None
+    threads: int = whole(1)
+    workers: int | None = whole(None)
     poll_seconds: float = 1.0
 
     @abstractmethod

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from bertxfer.config.keys import whole
 from bertxfer.sweeps.launchers.base import Job, Launched, Submitted, launches
 from bertxfer.sweeps.manifest import Manifest
 from bertxfer.sweeps.queue import Queue
@@ -21,7 +22,7 @@ from bertxfer.system.processes import host, process_lives, started_at
 class Local(Submitted):
     """`per_gpu` workers on each GPU; without GPUs, one for each `threads` cores."""
 
-    per_gpu: int = 1
+    per_gpu: int = whole(1)
 
     def wanted(self, open_trials: int) -> int:
         return min(len(self.places()), open_trials)

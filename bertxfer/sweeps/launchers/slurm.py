@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from bertxfer.config.keys import whole
 from bertxfer.errors import BertxferError, ConfigError
 from bertxfer.sweeps.launchers.base import Job, Launched, Submitted, launches, write_down
 from bertxfer.sweeps.manifest import Manifest
@@ -20,13 +21,13 @@ class Slurm(Submitted):
     """`workers` jobs, or one for every `trials_per_worker` trials."""
 
     partition: str | None = None
-    time: int = 60  # minutes
+    time: int = whole(60, "minutes")
     gres: str | None = None
     account: str | None = None
     qos: str | None = None
     constraint: str | None = None
     mem: str | None = None
-    trials_per_worker: int | None = None
+    trials_per_worker: int | None = whole(None)
     extra: dict[str, Any] = field(default_factory=dict)  # further sbatch lines: {nice: 100} is --nice=100
     setup: list[str] = field(default_factory=list)  # shell commands before the worker
     poll_seconds: float = 3.0
