@@ -59,11 +59,11 @@ def run(words: Sequence[str]) -> int:
 
     def app(cfg: DictConfig) -> None:
         from bertxfer.config.configs import config_with, task_finder
-        from bertxfer.sweeps import launchers
+        from bertxfer.sweeps import runs
 
         try:
             compose = partial(hydra.compose, "config")
-            launchers.run_one(config_with(cfg, task_finder(compose)))
+            runs.run_one(config_with(cfg, task_finder(compose)))
         except (BertxferError, OSError) as error:  # kept from Hydra, which would add a line of its own
             failures.append(error)
 

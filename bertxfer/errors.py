@@ -41,7 +41,7 @@ class Interrupted(Exception):
 
 
 class ArtifactGone(Exception):
-    """What a trial was to begin with was evicted or damaged since it was claimed; it is made again first."""
+    """What a trial was to begin with was evicted or damaged since it was taken; it is made again first."""
 
 
 class TrialError(BertxferError):

@@ -58,7 +58,7 @@ def status(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
 @verb("sweep", "joins a sweep and takes its unfinished trials until none is left")
 def worker(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
     from bertxfer.sweeps import manifest
-    from bertxfer.sweeps.launchers.base import new_launch
+    from bertxfer.sweeps.launch import new_launch
     from bertxfer.sweeps.queue import Queue, Rules
     from bertxfer.sweeps.status import Watch, counts_line, latest_launch
     from bertxfer.sweeps.worker import Post, supervise
@@ -80,7 +80,7 @@ def worker(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
 @verb("sweep", "ends the workers of a sweep, and only those; their trials are given back")
 def cancel(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
     from bertxfer.sweeps import manifest
-    from bertxfer.sweeps.launchers.base import mark_cancelled
+    from bertxfer.sweeps.launch import mark_cancelled
     from bertxfer.sweeps.launchers.local import end_workers
     from bertxfer.sweeps.launchers.slurm import cancel_jobs
 

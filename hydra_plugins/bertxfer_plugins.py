@@ -43,11 +43,11 @@ class GridsSweeper(_Composer, Sweeper):
     """Everything Hydra's grammar sweeps, times an experiment's union of grids, as one list of distinct trials."""
 
     def sweep(self, arguments: list[str]) -> Any:
-        from bertxfer.sweeps import launchers, sweep
+        from bertxfer.sweeps import launchers, runs, sweep
 
         for note in sweep.notes_of(arguments, self):
             print(note)
-        launchers.run_sweep(sweep.sweep_of(arguments, self), launchers.of_hydra(self.config))
+        runs.run_sweep(sweep.sweep_of(arguments, self), launchers.of_hydra(self.config))
 
 
 class TrialLauncher(_Composer, Launcher):
@@ -58,11 +58,11 @@ class TrialLauncher(_Composer, Launcher):
 
     def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
         from bertxfer.config.configs import config_with, task_finder
-        from bertxfer.sweeps import launchers
+        from bertxfer.sweeps import launchers, runs
 
         task_named = task_finder(self.compose)
         configs = [config_with(self.compose(words), task_named) for words in job_overrides]
-        results = launchers.results_of(configs, launchers.of_hydra(self.config))
+        results = runs.results_of(configs, launchers.of_hydra(self.config))
         returns = []
         for words, result in zip(job_overrides, results, strict=True):
             job = JobReturn(overrides=words, status=JobStatus.COMPLETED if result else JobStatus.FAILED)

@@ -324,7 +324,7 @@ def test_any_history_is_read_or_refused(lines: list[str], stored: tuple[Store, l
 @given(
     owner=PLAIN, names=st.lists(st.sampled_from(["1.json", "2.json", "x.json", "03.json", ".1.json.tmp"]), min_size=1)
 )
-def test_any_claim_leaves_the_queue_standing(owner: Any, names: list[str], tmp_path: Path) -> None:
+def test_any_attempt_leaves_the_queue_standing(owner: Any, names: list[str], tmp_path: Path) -> None:
     store = Store(tmp_path)
     folder = store.folder("0123456789abcdef") / "attempts"
     shutil.rmtree(folder, ignore_errors=True)

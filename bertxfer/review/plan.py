@@ -18,7 +18,7 @@ from bertxfer.review import costs
 from bertxfer.review.costs import Bill, Work
 from bertxfer.store.store import Store
 from bertxfer.sweeps import launchers, trackers
-from bertxfer.sweeps.launchers.base import Submitted
+from bertxfer.sweeps.launchers.submitted import Submitted
 from bertxfer.sweeps.queue import Queue
 from bertxfer.sweeps.summary import MINI_NOTE
 from bertxfer.sweeps.sweep import notes_of, places_of

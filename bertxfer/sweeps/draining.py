@@ -3,11 +3,9 @@
 import contextlib
 import math
 import secrets
-import signal
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
-from types import FrameType
 from typing import Any
 
 from bertxfer.config.schema import Runtime
@@ -15,51 +13,15 @@ from bertxfer.errors import ArtifactGone, Interrupted, TrialError
 from bertxfer.store.results import Result
 from bertxfer.store.store import Store
 from bertxfer.sweeps import summary, tracking
-from bertxfer.sweeps.queue import Claim, Queue, Rules, Situation
-from bertxfer.system import slurm
+from bertxfer.sweeps.queue import Held, Queue, Rules, Situation
+from bertxfer.sweeps.stop import Stop
 from bertxfer.trials import chains
 from bertxfer.trials.trial import Trial
 
 MOST_TOGETHER = 128  # probes in one computation: BERT-base's poolers with Adam's moments take 1 GB then
 
 
-class Stop:
-    """Asked for by SIGTERM (preemption, cancelling) or Ctrl-C, or due because SLURM's time limit is near."""
-
-    def __init__(self) -> None:
-        self.asked = False
-        self.warned = False
-        self.deadline = slurm.deadline()
-
-    def __call__(self) -> bool:
-        return self.asked or self.time_is_up()
-
-    def time_is_up(self) -> bool:
-        # SLURM may send its warning up to a minute early, so where the end is known, that decides.
-        return self.warned if self.deadline is None else time.time() > self.deadline
-
-    @contextlib.contextmanager
-    def on_signals(self) -> Iterator[None]:
-        numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR2)
-        before = {number: signal.signal(number, self._receive) for number in numbers}
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
-
-    def _receive(self, number: int, frame: FrameType | None) -> None:
-        if number == signal.SIGUSR2:
-            self.warned = True
-        elif not self.asked:
-            self.asked = True
-            signal.signal(signal.SIGINT, signal.default_int_handler)  # a second Ctrl-C does not wait for a checkpoint
-            # It may come in the middle of another print, or with the log on a full disk: the trial must not fail of it.
-            with contextlib.suppress(OSError, RuntimeError):
-                say_at_once(f"told to stop by {signal.Signals(number).name}")
-
-
-Taken = list[tuple[Trial, Claim]]  # trials that are computed together; mostly one
+Taken = list[tuple[Trial, Held]]  # trials that are computed together; mostly one
 
 
 def drain(
@@ -68,7 +30,7 @@ def drain(
     runtime: Runtime,
     stop: Stop,
     say: Callable[[str], None] = print,
-    on_claim: Callable[[Taken], None] = lambda taken: None,
+    on_taking: Callable[[Taken], None] = lambda taken: None,
     limit: int | None = None,
 ) -> int:
     """Runs what is unfinished and nobody else runs, until nothing is left to take; returns how many it ran."""
@@ -91,8 +53,8 @@ def drain(
 
                 taken = _take(trial, pending, queue, wanted, say)
                 if taken:
-                    on_claim(taken)
-                    ran += run_claimed(taken, queue.store, runtime, stop, say)
+                    on_taking(taken)
+                    ran += run_taken(taken, queue.store, runtime, stop, say)
                 state = _state(queue, trial)
                 if not taken and state != "waiting":  # another was faster: many would race for every trial to come
                     ahead = place + 1 + secrets.randbelow(len(pending) - place)
@@ -113,32 +75,32 @@ def _take(
     """Claims the trial, or the stage that it has to wait for, and those that are computed together with it."""
     needed = chains.missing_first(trial, lambda prefix: queue.store.artifacts.has("encoders", prefix))
     if needed.id != trial.id and queue.situation(needed.id, needed.outputs).state == "failed":
-        if (claim := queue.claim(trial.id, trial.outputs)) is not None:
+        if (held := queue.take(trial.id, trial.outputs)) is not None:
             reason = f"its stage {needed.id} failed: {queue.store.why_failed(needed.id)}"
             queue.store.fail_with(trial.id, reason)
-            claim.end("failed")
+            held.end("failed")
             say(f"failed  {trial.id}: {reason}")
         return []
     crashed_before = queue.situation(needed.id, needed.outputs).crashes > 0
-    claim = queue.claim(needed.id, needed.outputs)
-    if claim is None:
+    held = queue.take(needed.id, needed.outputs)
+    if held is None:
         return []
     if needed.id in wanted:
         needed = replace(needed, outputs=tuple(sorted({*needed.outputs, "encoder"})))
-    taken = [(needed, claim)]
+    taken = [(needed, held)]
     company = needed.science.company()
     if company is not None and not crashed_before:  # one that took its process down may do so again, but alone
         mates = (other for other in pending if other.id != needed.id and other.science.company() == company)
         for mate in mates:
             if len(taken) == MOST_TOGETHER:
                 break
-            own = None if queue.situation(mate.id).crashes else queue.claim(mate.id)
+            own = None if queue.situation(mate.id).crashes else queue.take(mate.id)
             if own is not None:
                 taken.append((mate, own))
     return taken
 
 
-def run_claimed(taken: Taken, store: Store, runtime: Runtime, stop: Stop, say: Callable[[str], None]) -> int:
+def run_taken(taken: Taken, store: Store, runtime: Runtime, stop: Stop, say: Callable[[str], None]) -> int:
     """One attempt at trials that are computed together; how it ended is written down. Returns how many are done."""
     outcomes: list[tuple[str, dict[str, Any]]] = [("released", {})] * len(taken)
     trials = [trial for trial, _ in taken]
@@ -164,8 +126,8 @@ def run_claimed(taken: Taken, store: Store, runtime: Runtime, stop: Stop, say: C
     except Exception as error:
         # Where another worker has taken a trial over or ended it, what is in the way of this one is not a failure.
         outcomes = [
-            ("released" if claim.superseded() or store.complete(one.id, one.outputs) else "failed", {})
-            for one, claim in taken
+            ("released" if held.superseded() or store.complete(one.id, one.outputs) else "failed", {})
+            for one, held in taken
         ]
         results = [error if isinstance(error, TrialError) else TrialError(str(error))] * len(taken)
         for (one, _), (outcome, _) in zip(taken, outcomes, strict=True):
@@ -173,8 +135,8 @@ def run_claimed(taken: Taken, store: Store, runtime: Runtime, stop: Stop, say: C
                 with contextlib.suppress(OSError):  # on a full disk a reason cannot be kept either
                     store.fail(one, error)
     finally:
-        for (_, claim), (outcome, details) in zip(taken, outcomes, strict=True):
-            claim.end(outcome, **details)
+        for (_, held), (outcome, details) in zip(taken, outcomes, strict=True):
+            held.end(outcome, **details)
     for one, result, (outcome, _) in zip(trials, results, outcomes, strict=False):
         if outcome == "done" and not isinstance(result, TrialError):
             say(summary.line(result, "done"))
@@ -191,7 +153,3 @@ def _state(queue: Queue, trial: Trial) -> str:
 def _silent(situation: Situation, rules: Rules) -> bool:
     latest = situation.latest
     return latest is not None and latest.outcome is None and latest.silent_for > rules.stale_seconds / 2
-
-
-def say_at_once(line: str) -> None:
-    print(line, flush=True)

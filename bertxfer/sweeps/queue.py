@@ -53,7 +53,7 @@ class Situation:
     crashes: int = 0  # in this launch
 
 
-class Claim:
+class Held:
     """An attempt that this process owns. A thread touches it until it is ended."""
 
     def __init__(self, path: Path, number: int, owner: dict[str, Any], every_seconds: float) -> None:
@@ -104,7 +104,7 @@ class Queue:
             return Situation("failed", number, latest)
         return Situation("waiting", number, latest, crashes)
 
-    def claim(self, trial_id: str, outputs: Sequence[str] = ()) -> Claim | None:
+    def take(self, trial_id: str, outputs: Sequence[str] = ()) -> Held | None:
         """The trial's next attempt, if it waits for one and nobody else was faster."""
         situation = self.situation(trial_id, outputs)
         if situation.state != "waiting":
@@ -120,15 +120,15 @@ class Queue:
         try:
             with file:
                 json.dump(owner, file)
-        except OSError:  # the disk is full: nobody is to wait for a claim that says nothing
+        except OSError:  # the disk is full: nobody is to wait for an attempt that says nothing
             path.unlink(missing_ok=True)
             raise
-        if self.store.complete(trial_id, outputs):  # ended between the look and the claim
+        if self.store.complete(trial_id, outputs):  # ended between the look and the taking
             path.unlink()
             return None
         if situation.next_number > 1:
             self._clean(trial_id)
-        return Claim(path, situation.next_number, owner, self.rules.stale_seconds / 6)
+        return Held(path, situation.next_number, owner, self.rules.stale_seconds / 6)
 
     def tidy(self, trial_id: str, outputs: Sequence[str] = ()) -> None:
         """Removes what lost processes have left of a trial that nobody runs."""

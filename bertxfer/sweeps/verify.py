@@ -16,8 +16,9 @@ from bertxfer.errors import BertxferError
 from bertxfer.store.results import Result
 from bertxfer.store.store import Store
 from bertxfer.sweeps import manifest
-from bertxfer.sweeps.draining import Stop, drain
+from bertxfer.sweeps.draining import drain
 from bertxfer.sweeps.queue import Queue
+from bertxfer.sweeps.stop import Stop
 from bertxfer.trials import pretrained
 from bertxfer.trials.science import SEMANTICS, Science
 from bertxfer.trials.trial import Trial

@@ -21,11 +21,12 @@ from bertxfer.config.schema import Runtime
 from bertxfer.errors import BertxferError
 from bertxfer.store.store import Store
 from bertxfer.sweeps import manifest
-from bertxfer.sweeps.draining import Stop, Taken, drain, say_at_once
+from bertxfer.sweeps.draining import Taken, drain
 from bertxfer.sweeps.queue import Queue, Rules, end_attempt
+from bertxfer.sweeps.stop import Stop
 from bertxfer.system import slurm
 from bertxfer.system.files import write_json
-from bertxfer.system.processes import whoami
+from bertxfer.system.processes import say_at_once, whoami
 
 RELEASED = 75  # exit status of a child that gave its trial back before the sweep was done
 REFUSED = 65  # of one that cannot read the sweep, which another one could not either
@@ -90,7 +91,7 @@ def main() -> int:
     stop = Stop()
 
     def note(taken: Taken) -> None:
-        attempts = {trial.id: str(claim.path) for trial, claim in taken}
+        attempts = {trial.id: str(held.path) for trial, held in taken}
         with contextlib.suppress(OSError):
             write_json(card, {"worker": supervisor, "attempts": attempts, "pid": os.getpid()})
 

@@ -75,3 +75,8 @@ def _signature(pid: int) -> str:
 @lru_cache(maxsize=1)
 def _host_word() -> str:
     return hashlib.sha256(host().encode()).hexdigest()[:8]
+
+
+def say_at_once(line: str) -> None:
+    """For a log that others read while this process runs."""
+    print(line, flush=True)

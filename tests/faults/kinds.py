@@ -15,7 +15,7 @@ FILES = {
     "checkpoint": "trials/*/checkpoint/[!.]*.pt",
     "artifact": "artifacts/*/*/[!.]*.safetensors",
     "tokenized cache": "artifacts/tokens/*/[!.]*.arrow",
-    "claim": "trials/*/attempts/[!.]*.json",
+    "attempt": "trials/*/attempts/[!.]*.json",
     "config": "trials/*/config.yaml",
     "manifest": "sweeps/*/manifest.json",
     "launch": "sweeps/*/launches/[!.]*.json",
@@ -66,10 +66,10 @@ def kill_launcher(scene: Scene, draw: random.Random) -> str | None:
 
 def silence(scene: Scene, draw: random.Random) -> str | None:
     """The heartbeat of a living worker, an hour ago."""
-    claims = scene.claims()
-    if not claims:
+    attempts = scene.held()
+    if not attempts:
         return None
-    path, _ = draw.choice(claims)
+    path, _ = draw.choice(attempts)
     try:
         os.utime(path, (time.time() - 3600,) * 2)
     except OSError:

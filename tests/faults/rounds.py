@@ -91,7 +91,7 @@ def problems(scene: Scene, reference: Path) -> list[str]:
         if trial in found and stamp(scene.out / "trials" / trial / "result.json") != first
     ]
     wrong += [f"left behind: {path.relative_to(scene.out)}" for path in left_behind(scene)]
-    wrong += [f"a claim without an end: {path.relative_to(scene.out)}" for path, _ in scene.claims()]
+    wrong += [f"an attempt without an end: {path.relative_to(scene.out)}" for path, _ in scene.held()]
     if "Traceback" in scene.log.read_text():
         wrong.append(f"a traceback in {scene.log}")
     return wrong

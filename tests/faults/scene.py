@@ -118,7 +118,7 @@ class Scene:
         found = [process for process in _all_processes(str(self.folder)) if role in (None, process.role)]
         return sorted(found, key=lambda process: process.pid)
 
-    def claims(self) -> list[tuple[Path, dict[str, Any]]]:
+    def held(self) -> list[tuple[Path, dict[str, Any]]]:
         """Attempts that have not ended, and who made them."""
         found = []
         for path in (self.out / "trials").glob("*/attempts/[!.]*.json"):
@@ -128,11 +128,11 @@ class Scene:
                 continue
             if isinstance(owner, dict) and owner.get("outcome") is None:
                 found.append((path, owner))
-        return sorted(found, key=lambda claim: claim[0])
+        return sorted(found, key=lambda one: one[0])
 
     def busy(self) -> list[Process]:
         """Workers that are in the midst of a trial."""
-        owners = {owner.get("pid") for _, owner in self.claims()}
+        owners = {owner.get("pid") for _, owner in self.held()}
         return [process for process in self.processes("worker") if process.pid in owners]
 
     def files(self, pattern: str) -> list[Path]:

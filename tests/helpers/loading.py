@@ -17,6 +17,7 @@ from bertxfer.store.store import Store
 from bertxfer.sweeps import draining, manifest
 from bertxfer.sweeps.manifest import Manifest
 from bertxfer.sweeps.queue import Queue
+from bertxfer.sweeps.stop import Stop
 from bertxfer.sweeps.sweep import Point, Sweep
 from bertxfer.trials.trial import trial_of
 from tests.helpers.configs import composed
@@ -58,17 +59,17 @@ def main() -> None:
     ran: list[str] = []
 
     def do_nothing(
-        taken: draining.Taken, store: Store, runtime: Runtime, stop: draining.Stop, say: Callable[[str], None]
+        taken: draining.Taken, store: Store, runtime: Runtime, stop: Stop, say: Callable[[str], None]
     ) -> int:
-        for trial, claim in taken:
+        for trial, held in taken:
             (store.folder(trial.id) / "result.json").write_text(json.dumps({"id": trial.id}))
-            claim.end("done")
+            held.end("done")
             ran.append(trial.id)
         return len(taken)
 
-    draining.run_claimed = do_nothing
+    draining.run_taken = do_nothing
     sys.modules["bertxfer.learning.run"] = types.ModuleType("bertxfer.learning.run")  # it would bring torch along
-    draining.drain(sweep.trials, Queue(sweep.store, "load"), sweep.runtime, draining.Stop())
+    draining.drain(sweep.trials, Queue(sweep.store, "load"), sweep.runtime, Stop())
     assert "torch" not in sys.modules
     seconds = {"starting": starting, "reading": reading - starting, "draining": _cpu() - reading}
     print(json.dumps({"trials": ran, **seconds}))

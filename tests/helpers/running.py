@@ -7,8 +7,9 @@ from typing import Any
 from bertxfer.config.schema import Runtime
 from bertxfer.store.results import Result
 from bertxfer.store.store import Store
-from bertxfer.sweeps.draining import Stop, drain
+from bertxfer.sweeps.draining import drain
 from bertxfer.sweeps.queue import Queue
+from bertxfer.sweeps.stop import Stop
 from bertxfer.trials.trial import Trial, trial_of
 from tests.helpers.configs import composed
 

@@ -17,8 +17,9 @@ import yaml
 from bertxfer.store.results import Result
 from bertxfer.store.store import Store
 from bertxfer.sweeps import worker
-from bertxfer.sweeps.draining import Stop, drain
+from bertxfer.sweeps.draining import drain
 from bertxfer.sweeps.queue import Queue
+from bertxfer.sweeps.stop import Stop
 from tests.helpers.commands import Run, environment, only_line, tiny_words
 from tests.helpers.running import RUNTIME, result, trial
 
@@ -260,7 +261,7 @@ def test_a_wish_to_stop_is_heard_where_it_cannot_be_said() -> None:
     """With its log on a full disk."""
     script = """
 import os, signal
-from bertxfer.sweeps.draining import Stop
+from bertxfer.sweeps.stop import Stop
 stop = Stop()
 with stop.on_signals():
     signal.raise_signal(signal.SIGTERM)

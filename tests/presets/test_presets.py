@@ -13,8 +13,8 @@ from bertxfer.report import page, subject
 from bertxfer.report.frame import completeness, frame
 from bertxfer.review.listing import Broken, listing
 from bertxfer.store.store import Store
-from bertxfer.sweeps import launchers
-from bertxfer.sweeps.launchers.base import Inline
+from bertxfer.sweeps import runs
+from bertxfer.sweeps.launchers.inline import Inline
 from bertxfer.sweeps.sweep import Sweep, notes_of, sweep_of
 from tests.helpers.officialdata import write_official
 
@@ -160,7 +160,7 @@ def test_a_preset_runs_whole_at_a_tiny_scale(
     if preset == "mini":
         words += ["data.n=16", "data.dev_n=16", "training.epochs=1"]
     sweep = sweep_of([*words, f"runtime.output_dir={out}", "runtime.device=cpu"], composer)
-    results = launchers.run_sweep(sweep, Inline())
+    results = runs.run_sweep(sweep, Inline())
     assert all(result is not None and result["n_dev"] <= 32 and result["n_train"] <= 32 for result in results)
     assert completeness(frame(sweep.points, Store(out))).done == len(sweep.trials)
     index = page.write(subject.of_words([*words, f"runtime.output_dir={out}"]))

@@ -7,7 +7,7 @@ import pytest
 
 from bertxfer.errors import BertxferError
 from bertxfer.sweeps import manifest
-from bertxfer.sweeps.launchers.base import launches, new_launch, write_down
+from bertxfer.sweeps.launch import launches, new_launch, write_down
 from tests.helpers.loading import sweep_of
 
 

@@ -34,49 +34,49 @@ def other_owner(tmp_path: Path, number: int = 1, silent_for: float = 0.0, **more
     return path
 
 
-def test_a_claimed_trial_is_not_claimed_again(tmp_path: Path) -> None:
-    mine = queue(tmp_path).claim(TRIAL)
+def test_a_taken_trial_is_not_taken_again(tmp_path: Path) -> None:
+    mine = queue(tmp_path).take(TRIAL)
     assert mine is not None
-    assert queue(tmp_path).claim(TRIAL) is None
+    assert queue(tmp_path).take(TRIAL) is None
     assert queue(tmp_path).situation(TRIAL).state == "running"
     mine.end("released", steps=5)
-    again = queue(tmp_path).claim(TRIAL)
+    again = queue(tmp_path).take(TRIAL)
     assert again is not None and again.number == 2
     again.end("done")
 
 
 def test_many_at_once_and_one_wins(tmp_path: Path) -> None:
     with ThreadPoolExecutor(16) as pool:
-        claims = list(pool.map(lambda _: queue(tmp_path).claim(TRIAL), range(64)))
-    winners = [claim for claim in claims if claim is not None]
+        attempts = list(pool.map(lambda _: queue(tmp_path).take(TRIAL), range(64)))
+    winners = [held for held in attempts if held is not None]
     assert len(winners) == 1
     winners[0].end("done")
 
 
-def test_a_claim_is_kept_alive(tmp_path: Path) -> None:
-    claim = queue(tmp_path, rules=Rules(stale_seconds=0.6)).claim(TRIAL)
-    assert claim is not None
+def test_an_attempt_is_kept_alive(tmp_path: Path) -> None:
+    held = queue(tmp_path, rules=Rules(stale_seconds=0.6)).take(TRIAL)
+    assert held is not None
     time.sleep(1.5)
     assert queue(tmp_path, rules=Rules(stale_seconds=0.6)).situation(TRIAL).state == "running"
-    claim.end("done")
+    held.end("done")
 
 
 def test_a_silent_worker_loses_its_trial_and_can_tell(tmp_path: Path) -> None:
     other_owner(tmp_path, silent_for=4)
-    assert queue(tmp_path).claim(TRIAL) is None
+    assert queue(tmp_path).take(TRIAL) is None
     other_owner(tmp_path, silent_for=6)
-    claim = queue(tmp_path).claim(TRIAL)
-    assert claim is not None and claim.number == 2
-    assert not claim.superseded()
+    held = queue(tmp_path).take(TRIAL)
+    assert held is not None and held.number == 2
+    assert not held.superseded()
     other_owner(tmp_path, number=3)
-    assert claim.superseded()
-    claim.end("released")
+    assert held.superseded()
+    held.end("released")
 
 
 def test_a_dead_process_of_this_machine_is_noticed_at_once(tmp_path: Path) -> None:
     code = (
         "import sys; from bertxfer.queue import Queue, Rules; from bertxfer.store import Store\n"
-        f"Queue(Store(sys.argv[1]), 'first', Rules(1000)).claim('{TRIAL}'); import os; os._exit(9)"
+        f"Queue(Store(sys.argv[1]), 'first', Rules(1000)).take('{TRIAL}'); import os; os._exit(9)"
     )
     subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False)
     assert attempt_file(tmp_path, 1).exists()
@@ -107,34 +107,34 @@ def test_a_time_limit_that_allows_no_step_ends_somewhere_and_preemptions_never_d
     assert queue(tmp_path).situation(TRIAL).state == "failed"
 
 
-def test_a_done_trial_is_never_claimed(tmp_path: Path) -> None:
+def test_a_done_trial_is_never_taken(tmp_path: Path) -> None:
     (tmp_path / "trials" / TRIAL).mkdir(parents=True)
     (tmp_path / "trials" / TRIAL / "result.json").write_text("{}")
-    assert queue(tmp_path).claim(TRIAL) is None
+    assert queue(tmp_path).take(TRIAL) is None
     assert queue(tmp_path).situation(TRIAL).state == "done"
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"null", b'{"pid": "x"}', b'{"pid": 10000000000}', b'{"\xff'])
-def test_a_damaged_claim_is_judged_by_its_age(tmp_path: Path, content: bytes) -> None:
+def test_a_damaged_attempt_is_judged_by_its_age(tmp_path: Path, content: bytes) -> None:
     path = other_owner(tmp_path)
     path.write_bytes(content)
     assert queue(tmp_path).situation(TRIAL).state == "running"
     os.utime(path, (time.time() - 60,) * 2)
-    claim = queue(tmp_path).claim(TRIAL)
-    assert claim is not None
-    claim.end("done")
+    held = queue(tmp_path).take(TRIAL)
+    assert held is not None
+    held.end("done")
 
 
 def test_a_requeued_slurm_job_takes_over_its_own_trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     other_owner(tmp_path, slurm_job="77_3", slurm_restarts=0)
-    assert queue(tmp_path).claim(TRIAL) is None
+    assert queue(tmp_path).take(TRIAL) is None
     monkeypatch.setenv("SLURM_ARRAY_JOB_ID", "77")
     monkeypatch.setenv("SLURM_ARRAY_TASK_ID", "3")
-    assert queue(tmp_path).claim(TRIAL) is None, "another node of the same job is alive"
+    assert queue(tmp_path).take(TRIAL) is None, "another node of the same job is alive"
     monkeypatch.setenv("SLURM_RESTART_COUNT", "1")
-    claim = queue(tmp_path).claim(TRIAL)
-    assert claim is not None
-    claim.end("done")
+    held = queue(tmp_path).take(TRIAL)
+    assert held is not None
+    held.end("done")
     assert Attempt(1, tmp_path, {}, None, 6.0).lost(RULES)
 
 
@@ -144,28 +144,28 @@ def test_whoever_takes_a_trial_over_closes_what_was_lost(tmp_path: Path) -> None
     for path, age in ((living, 0), (old, 100)):
         path.write_text("{")
         os.utime(path, (time.time() - age,) * 2)
-    claim = queue(tmp_path).claim(TRIAL)
-    assert claim is not None
+    held = queue(tmp_path).take(TRIAL)
+    assert held is not None
     assert json.loads(lost.read_text())["outcome"] == "lost"
     assert not old.exists() and living.exists(), "one may still be written to"
-    claim.end("released")
+    held.end("released")
     other_owner(tmp_path, 3, silent_for=100)
     assert queue(tmp_path).situation(TRIAL).state == "failed", "both count as crashes of this launch"
 
 
-def test_a_claim_ends_as_it_began_even_if_its_file_was_damaged(tmp_path: Path) -> None:
-    claim = queue(tmp_path).claim(TRIAL)
-    assert claim is not None
-    claim.path.write_text('{"launch": "fir')
-    claim.end("failed")
+def test_an_attempt_ends_as_it_began_even_if_its_file_was_damaged(tmp_path: Path) -> None:
+    held = queue(tmp_path).take(TRIAL)
+    assert held is not None
+    held.path.write_text('{"launch": "fir')
+    held.end("failed")
     assert queue(tmp_path).situation(TRIAL).state == "failed"
 
 
-def test_a_claim_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
+def test_an_attempt_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
     code = (
         "import resource, signal, sys; from bertxfer.queue import Queue; from bertxfer.store import Store\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))\n"
-        "try: Queue(Store(sys.argv[1]), 'first').claim(sys.argv[2])\n"
+        "try: Queue(Store(sys.argv[1]), 'first').take(sys.argv[2])\n"
         "except OSError: print('no room')"
     )
     told = subprocess.run([sys.executable, "-c", code, str(tmp_path), TRIAL], capture_output=True, text=True)

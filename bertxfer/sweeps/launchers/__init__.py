@@ -1,92 +1,22 @@
-"""Getting trials run: one in this process, or all of a sweep through a launcher."""
+"""Launchers: ways to have the trials of a sweep run. Each has a module here and a file in conf/hydra/launcher/."""
 
-import contextlib
-import sys
-import uuid
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import fields
-from pathlib import Path
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
 from bertxfer.config import keys
 from bertxfer.config.registry import Registry
-from bertxfer.config.schema import Config
-from bertxfer.errors import ConfigError, TrialError, TrialsFailed
-from bertxfer.store.results import Result
-from bertxfer.store.store import Store
-from bertxfer.sweeps import manifest, summary, trackers, tracking
-from bertxfer.sweeps.draining import Stop, drain
-from bertxfer.sweeps.launchers.base import Inline, Launcher
+from bertxfer.errors import ConfigError
+from bertxfer.sweeps.launchers.inline import Inline
+from bertxfer.sweeps.launchers.launcher import Launcher
 from bertxfer.sweeps.launchers.local import Local
 from bertxfer.sweeps.launchers.slurm import Slurm
-from bertxfer.sweeps.manifest import Manifest
-from bertxfer.sweeps.queue import Queue
-from bertxfer.sweeps.sweep import Point, Sweep
-from bertxfer.system import leftovers
-from bertxfer.trials import chains
-from bertxfer.trials.trial import Trial, trial_of
 
 LAUNCHERS: Registry[type[Launcher]] = Registry("hydra/launcher")
 for _launcher in (Inline, Local, Slurm):
     LAUNCHERS.add(_launcher.__name__.lower(), _launcher)
-STOPPED = "stopped, with a checkpoint saved; the same command goes on from there"
-
-
-def run_one(config: Config) -> None:
-    """A run without -m: one trial in this process, its score and where its results are."""
-    if config.grids is not None:
-        raise ConfigError("experiment", "is a sweep of many trials; add -m")
-    trackers.check(config.runtime.track)
-    trial = trial_of(config)
-    store = Store(Path(config.runtime.output_dir).absolute(), config.artifacts.max_gb)
-    stored = store.result(trial.id)
-    if stored is not None and not store.lacking(trial.id, trial.outputs):
-        print(summary.line(stored, "stored"))
-        with contextlib.suppress(OSError):  # a folder that may only be read
-            Queue(store, None).tidy(trial.id)
-    else:
-        stop, queue = Stop(), Queue(store, uuid.uuid4().hex)
-        with stop.on_signals():
-            drain([trial], queue, config.runtime, stop)
-        _account_for([trial], queue, stop())
-    print(f"results in {store.folder(trial.id)}")
-
-
-def run_sweep(sweep: Sweep, launcher: Launcher) -> list[Result | None]:
-    """All trials of a multirun: what is done is read, what is missing is run, failures are counted."""
-    frozen = manifest.freeze(sweep)
-    ids = [trial.id for trial in frozen.trials]
-    store = frozen.store
-    missing = sum(
-        store.result(trial.id) is None or bool(store.lacking(trial.id, trial.outputs)) for trial in frozen.trials
-    )
-    print(f"sweep {frozen.name}: {len(ids)} trials, {len(ids) - missing} done before", flush=True)
-    launched = launcher.run(frozen) if missing else None
-    _tidy(frozen, Queue(store, None, launcher.rules))
-    results = [store.result(trial_id) for trial_id in ids]
-    pairs = zip(frozen.trials, results, strict=True)
-    summary.print_table([(trial.science, result) for trial, result in pairs if result is not None])
-    done = [trial_id for trial_id, result in zip(ids, results, strict=True) if result is not None]
-    print(f"{len(done)} of {len(ids)} trials done, results in {store.root / 'trials'}")
-    if launched is not None and not launched.waited_for:
-        return results
-    for tracker, lacking in Counter(name for _, name in tracking.lacking(done, store, sweep.runtime.track)).items():
-        print(f"{tracker} lacks {lacking} of them; `python -m bertxfer track {tracker} {frozen.name}` logs them")
-    if launched is not None:
-        _account_for(frozen.trials, launched.queue, launched.stopped)
-    return results
-
-
-def results_of(configs: Sequence[Config], launcher: Launcher) -> list[Result | None]:
-    """The result of each config, in their order, for sweepers that wait for scores; null where it failed."""
-    trials = [trial_of(config) for config in configs]
-    with contextlib.suppress(TrialsFailed):  # a failed trial has no score; the others have
-        run_sweep(Sweep([Point({}, trial) for trial in trials], configs[0].runtime, configs[0].artifacts), launcher)
-    store = Store(Path(configs[0].runtime.output_dir).absolute())
-    return [store.result(trial.id) for trial in trials]
 
 
 def of_hydra(cfg: DictConfig | None) -> Launcher:
@@ -113,30 +43,3 @@ def make(settings: Mapping[str, Any]) -> Launcher:
         if name != "setup" and any("\n" in str(line) for line in lines):  # sbatch's script would run the second
             raise ConfigError(key, f"{value!r} is more than one line")
     return LAUNCHERS[kind](**given)
-
-
-def _tidy(sweep: Manifest, queue: Queue) -> None:
-    """Removes what lost workers have left of the sweep's trials, their stages, and what these share."""
-    stages = (stage for trial in sweep.trials for stage in chains.prefixes(trial))
-    before = queue.now() - queue.rules.stale_seconds
-    with contextlib.suppress(OSError):  # a folder that may only be read
-        for trial in {trial.id: trial for trial in (*stages, *sweep.trials)}.values():
-            queue.tidy(trial.id, trial.outputs)
-        folders = [sweep.folder, sweep.folder / "launches", sweep.folder / "workers"]
-        for folder in [*folders, *sweep.store.artifacts.root.glob("*/*")]:
-            leftovers.remove_temporaries(folder, before)
-        leftovers.remove_cards(sweep.folder / "workers", before)
-
-
-def _account_for(trials: Sequence[Trial], queue: Queue, stopped: bool) -> None:
-    """Says what did not end in a result, and why; the exit status then is not zero."""
-    states = {trial.id: queue.situation(trial.id, trial.outputs).state for trial in trials}
-    failed = [trial_id for trial_id, state in states.items() if state == "failed"]
-    for trial_id in failed[:20]:
-        print(f"failed  {trial_id}: {queue.store.why_failed(trial_id)}", file=sys.stderr)
-    if failed:
-        raise TrialsFailed(f"{len(failed)} of {len(trials)} trials failed; the reasons are in their failure.json")
-    unfinished = sum(state != "done" for state in states.values())
-    if unfinished:
-        elsewhere = f"{unfinished} trials are unfinished or run elsewhere; the same command goes on"
-        raise TrialError(STOPPED if stopped else elsewhere)

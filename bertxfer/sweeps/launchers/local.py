@@ -11,7 +11,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from bertxfer.config.keys import whole
-from bertxfer.sweeps.launchers.base import Job, Launched, Submitted, launches
+from bertxfer.sweeps.launch import Job, launches
+from bertxfer.sweeps.launchers.launcher import Launched
+from bertxfer.sweeps.launchers.submitted import Submitted
 from bertxfer.sweeps.manifest import Manifest
 from bertxfer.sweeps.queue import Queue
 from bertxfer.sweeps.worker import Post, supervise

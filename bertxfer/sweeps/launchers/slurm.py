@@ -10,7 +10,9 @@ from typing import Any
 
 from bertxfer.config.keys import whole
 from bertxfer.errors import BertxferError, ConfigError
-from bertxfer.sweeps.launchers.base import Job, Launched, Submitted, launches, write_down
+from bertxfer.sweeps.launch import Job, launches, write_down
+from bertxfer.sweeps.launchers.launcher import Launched
+from bertxfer.sweeps.launchers.submitted import Submitted
 from bertxfer.sweeps.manifest import Manifest
 from bertxfer.sweeps.queue import Queue
 from bertxfer.sweeps.worker import Post, supervise
