@@ -33,8 +33,8 @@ from bertxfer.sweeps.sweep import Point
 from bertxfer.tasks import files, squad
 from bertxfer.tasks.task import TaskScience
 from bertxfer.trials.trial import Trial
+from tests.helpers.officialdata import SQUAD
 from tests.helpers.stored import finish, point
-from tests.tasks.test_squad import SQUAD
 
 FEW = settings(
     max_examples=60,
