@@ -13,7 +13,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from tests.helpers.loading import drained, sweep_of
+from bench.loading import drained, sweep_of
 
 Row = dict[str, float]
 

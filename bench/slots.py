@@ -14,7 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from tests.slurm.cluster import Cluster
+from bench.cluster import Cluster
 
 TRIAL = ("data.n=64", "training.epochs=1", "runtime.threads=1")
 

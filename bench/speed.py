@@ -136,12 +136,15 @@ def describe(words: list[str], seed: int, scratch: Path) -> Path:
     """A trial as bench/ways.py reads it: the rows, the order and the first weights that it has here."""
     from safetensors.torch import save_file
 
+    from bertxfer.config.composer import Composer
+    from bertxfer.config.schema import conf_dir
     from bertxfer.learning import data, heads, start
     from bertxfer.learning.run import load_data
     from bertxfer.store.store import Store
-    from tests.helpers.running import trial
+    from bertxfer.sweeps.sweep import sweep_of
 
-    one = trial(*words, f"seed={seed}", f"runtime.output_dir={scratch / 'tokens'}")
+    said = [*words, f"seed={seed}", f"runtime.output_dir={scratch / 'tokens'}"]
+    one = sweep_of(said, Composer(conf_dir())).points[0].trial
     science, store = one.science, Store(scratch / "tokens")
     rows = dict(zip(("train", "dev"), load_data(one, store), strict=True))
     model = heads.Model(start.start(one, store.artifacts).encoder, science)

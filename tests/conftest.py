@@ -1,35 +1,36 @@
-"""What tests share: the command line as a user types it, composed configs, and small models of every family."""
+"""Fixtures of all tests: no hub, the command line as a user types it, untrained BERTs of a few depths, a composer."""
 
 import subprocess
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from bertxfer.config import schema
 from bertxfer.config.composer import Composer
+from tests.helpers import warm
 from tests.helpers.commands import Run, environment
 from tests.helpers.models import bert
 
 
-@pytest.fixture(autouse=True)
-def _no_hub(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+@pytest.fixture(autouse=True, scope="session")
+def _no_hub() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("HF_HUB_OFFLINE", "1")
+        yield
 
 
 @pytest.fixture
 def bertxfer(tmp_path: Path) -> Run:
-    """`python -m bertxfer ...` in an empty folder, results in tmp_path/out."""
+    """`python -m bertxfer ...` in an empty folder, results in tmp_path/out.
 
-    def run(*words: str, env: dict[str, str] | None = None, timeout: float = 300) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "bertxfer", *words],
-            cwd=tmp_path,
-            env=environment(tmp_path, env),
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-        )
+    It is forked from a process that has imported everything unless its environment forbids that, or `cold` does.
+    """
+
+    def run(
+        *words: str, env: dict[str, str] | None = None, timeout: float = 300, cold: bool = False
+    ) -> subprocess.CompletedProcess[str]:
+        return warm.run(words, tmp_path, environment(tmp_path, env), timeout, cold=cold)
 
     return run
 

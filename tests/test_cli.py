@@ -1,11 +1,10 @@
 """The command line, as a user meets it: refusals, help, and how fast and light they are."""
 
-import re
 from pathlib import Path
 
 import pytest
 
-from tests.helpers.commands import Run, only_line
+from tests.helpers.commands import Run, only_line, split_imports
 
 REFUSED = [
     ("optimzer.lr=1e-3", "optimzer.lr", "optimizer.lr"),
@@ -69,17 +68,6 @@ def test_a_sweep_refuses_a_bad_point_before_any_trial_runs(bertxfer: Run) -> Non
     assert ended.returncode == 2
     assert only_line(ended.stderr) == "bertxfer: k: 13 is out of range; on this model it is 0..12"
     assert ended.stdout == ""
-
-
-def split_imports(stderr: str) -> tuple[set[str], str]:
-    """Top-level modules that PYTHONPROFILEIMPORTTIME reports, and what else was printed."""
-    imports, said = set(), []
-    for line in stderr.splitlines():
-        if match := re.match(r"import time:.*\|\s*(\S+)$", line):
-            imports.add(match[1].split(".")[0])
-        elif not line.startswith("import time:"):
-            said.append(line)
-    return imports, "\n".join(said)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import yaml
 
 from bertxfer.trials.science import identify
 from tests.helpers.commands import Run, only_line
-from tests.store.test_first_release import FIXTURE
+from tests.helpers.stored import FIRST_RELEASE
 
 SAID = [
     ("optimzer.lr=1e-3", "optimzer.lr: there is no such key (did you mean optimizer.lr?)"),
@@ -37,7 +37,7 @@ SAID = [
 
 @pytest.mark.parametrize(("words", "said"), SAID)
 def test_a_mistake_is_told_in_one_sentence(words: str, said: str, bertxfer: Run, tmp_path: Path) -> None:
-    shutil.copytree(FIXTURE, tmp_path / "out")
+    shutil.copytree(FIRST_RELEASE, tmp_path / "out")
     (tmp_path / "conf" / "task").mkdir(parents=True)
     (tmp_path / "conf" / "task" / "torn.yaml").write_text("name: torn\nlabels: [a, b\nmetrics: [accuracy]\n")
     ended = bertxfer(*words.split())
@@ -52,7 +52,7 @@ def test_a_wrong_results_folder_is_named(bertxfer: Run, tmp_path: Path) -> None:
 
 def test_an_old_checkout_does_not_guess_at_what_a_newer_one_wrote(bertxfer: Run, tmp_path: Path) -> None:
     """A key that this version does not know is part of the trial's id, so the trial is another one than it looks."""
-    shutil.copytree(FIXTURE, tmp_path / "out")
+    shutil.copytree(FIRST_RELEASE, tmp_path / "out")
     one = sorted((tmp_path / "out" / "trials").iterdir())[0]
     plain = {**yaml.safe_load((one / "config.yaml").read_text()), "adapters": {"rank": 8}}
     newer = one.with_name(identify(plain))

@@ -8,6 +8,20 @@ from bertxfer.config import schema
 from bertxfer.config.configs import config_with, task_finder
 from bertxfer.config.schema import Config
 
+# The words of a task of each kind.
+TASKS = {
+    "classification": ["task=mini_sst2"],
+    "regression": ["task.kind=regression", "task.labels=[]", "task.metrics=[pearson]", "task.headline=pearson"],
+    "span": [
+        "task.kind=span",
+        "task.labels=[]",
+        "task.text=[q,p]",
+        "task.metrics=[f1]",
+        "task.headline=f1",
+        "task.span.question_length=9",
+    ],
+}
+
 
 def composed(*words: str) -> Config:
     """The config that these words on a command line mean."""

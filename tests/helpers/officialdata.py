@@ -4,8 +4,42 @@ import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
+from typing import Any
 
 ROWS = {"train": 60, "dev": 40}
+# A file of SQuAD that can be read at a glance: a question with two answers, and one with none.
+PASSAGE = "Ada Lovelace wrote the first program. Café au lait was invented elsewhere, by someone else."
+SQUAD: dict[str, Any] = {
+    "version": "v2.0",
+    "data": [
+        {
+            "title": "Ada",
+            "paragraphs": [
+                {
+                    "context": PASSAGE,
+                    "qas": [
+                        {
+                            "id": "q1",
+                            "question": "Who wrote the first program?",
+                            "is_impossible": False,
+                            "answers": [
+                                {"text": "Ada Lovelace", "answer_start": 0},
+                                {"text": "Lovelace", "answer_start": 4},
+                            ],
+                        },
+                        {
+                            "id": "q2",
+                            "question": " Who drew it? ",
+                            "is_impossible": True,
+                            "answers": [],
+                            "plausible_answers": [{"text": "Ada", "answer_start": 0}],
+                        },
+                    ],
+                }
+            ],
+        }
+    ],
+}
 
 
 def write_official(root: Path) -> Path:

@@ -10,6 +10,8 @@ from bertxfer.sweeps.sweep import Point
 from bertxfer.trials.trial import trial_of
 from tests.helpers.configs import composed
 
+FIRST_RELEASE = Path(__file__).parents[1] / "store" / "fixtures" / "store-v1"  # an output folder that it wrote
+
 
 def point(*words: str, **axes: Any) -> Point:
     """The place that these words and axes mean; axes are also said as words. `data__n` is data.n."""
@@ -36,6 +38,21 @@ def finish(place: Point, store: Store, score: float | None, **more: Any) -> None
     }
     store.begin(place.trial)
     store.finish(place.trial, {**result, **more})
+
+
+def finish_two_epochs(store: Store) -> tuple[str, list[dict[str, Any]]]:
+    """A trial of two epochs with one undefined score, and its history."""
+    trial = point("scheme=incremental", k=3).trial
+    history = [
+        {"step": 1, "loss": 0.75, "lr": 0.5},
+        {"step": 1, "epoch": 1, "matthews": float("nan"), "accuracy": 0.5},
+        {"step": 2, "loss": 0.25, "lr": 0.125},
+        {"step": 2, "epoch": 2, "matthews": 0.5, "accuracy": 0.625},
+    ]
+    result = {"id": trial.id, "score": None, "metrics": {"accuracy": 0.625, "matthews": None}, "n_train": 16}
+    store.begin(trial)
+    store.record(trial, result, {"index": [0]}, history)
+    return trial.id, history
 
 
 def seeds_of(place: Point, seeds: Sequence[int]) -> list[Point]:

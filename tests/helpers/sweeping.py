@@ -5,7 +5,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -13,24 +12,22 @@ from typing import Any
 
 import pytest
 
+from tests.helpers import warm
 from tests.helpers.commands import environment, tiny_words
 
 SLOW = ("training.epochs=1", "data.n=2400")  # a trial of some seconds
-Start = Callable[..., "subprocess.Popen[str]"]
+Started = subprocess.Popen[str] | warm.Forked
+Start = Callable[..., Started]
 
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
     """Starts a command; whatever becomes of the test, nothing of it is left running."""
-    launchers: list[subprocess.Popen[str]] = []
+    launchers: list[Started] = []
 
-    def run(*words: str, env: dict[str, str] | None = None) -> "subprocess.Popen[str]":
-        log = (tmp_path / "launcher.log").open("a")
-        command = [sys.executable, "-m", "bertxfer", *words]
-        around = environment(tmp_path, env)
-        launcher = subprocess.Popen(
-            command, cwd=tmp_path, env=around, stdout=log, stderr=log, text=True, preexec_fn=_hear_ctrl_c
-        )
+    def run(*words: str, env: dict[str, str] | None = None, cold: bool = False) -> Started:
+        with (tmp_path / "launcher.log").open("a") as log:
+            launcher = warm.start(words, tmp_path, environment(tmp_path, env), stdout=log, stderr=log, cold=cold)
         launchers.append(launcher)
         return launcher
 
@@ -40,11 +37,6 @@ def start(tmp_path: Path) -> Iterator[Start]:
     for card in cards(tmp_path):
         with contextlib.suppress(ProcessLookupError):
             os.kill(card["worker"]["pid"], signal.SIGTERM)
-
-
-def _hear_ctrl_c() -> None:
-    """Where tests run in the background of a script, they and all they start would ignore it."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def wait_until(true: Callable[[], object], seconds: float = 120) -> None:

@@ -8,20 +8,7 @@ import torch
 from bertxfer.learning import encoders, heads, kinds
 from bertxfer.trials.trial import trial_of
 from tests.helpers.commands import tiny_words
-from tests.helpers.configs import composed
-
-TASKS = {
-    "classification": ["task=mini_sst2"],
-    "regression": ["task.kind=regression", "task.labels=[]", "task.metrics=[pearson]", "task.headline=pearson"],
-    "span": [
-        "task.kind=span",
-        "task.labels=[]",
-        "task.text=[q,p]",
-        "task.metrics=[f1]",
-        "task.headline=f1",
-        "task.span.question_length=9",
-    ],
-}
+from tests.helpers.configs import TASKS, composed
 
 
 def model_of(kind: str, tiny_model: Path, *words: str) -> heads.Model:

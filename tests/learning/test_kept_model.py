@@ -19,9 +19,9 @@ from bertxfer.store.store import Store
 from bertxfer.tasks import source_of
 from bertxfer.trials.trial import Trial
 from tests.helpers.commands import tiny_words
+from tests.helpers.configs import TASKS
 from tests.helpers.models import saved
 from tests.helpers.running import drained, result, trial
-from tests.learning.test_heads import TASKS
 
 
 @pytest.fixture(scope="session")

@@ -13,6 +13,7 @@ from bertxfer.learning import encoders, heads, packing, vocabulary
 from bertxfer.store.store import Store
 from bertxfer.trials.families import FAMILIES
 from bertxfer.trials.trial import Trial
+from tests.helpers.configs import TASKS
 from tests.helpers.families import WORDS, small
 from tests.helpers.officialdata import write_official
 from tests.helpers.running import drained, result, trial
@@ -78,8 +79,6 @@ def _outputs(store: Store, one: Trial) -> list[float]:
 
 def test_a_span_is_found_in_packed_rows(model: Path) -> None:
     """The logits of starts and ends, a row a passage, with nothing to be found in the padding."""
-    from tests.learning.test_heads import TASKS
-
     one = trial(f"model.name={model}", "model.dropout=0", *TASKS["span"])
     span = heads.Model(encoders.load(one.model_at, one.science.model), one.science)
     rows = [[2, 9, 8, 3], [2, 7, 9, 11, 13, 3]]

@@ -20,6 +20,7 @@ from bertxfer.sweeps import worker
 from bertxfer.sweeps.draining import drain
 from bertxfer.sweeps.queue import Queue
 from bertxfer.sweeps.stop import Stop
+from tests.helpers import warm
 from tests.helpers.commands import Run, environment, only_line, tiny_words
 from tests.helpers.running import RUNTIME, result, trial
 
@@ -166,11 +167,8 @@ def test_a_killed_trial_ends_as_an_undisturbed_one(bertxfer: Run, low_model: Pat
     disturbed = tmp_path / "killed" / "trials" / undisturbed.name
     steps_reached = set()
     for kills in range(3):
-        process = subprocess.Popen(
-            [sys.executable, "-m", "bertxfer", *words, "runtime.checkpoint_seconds=0"],
-            cwd=tmp_path,
-            env=environment(tmp_path, {"BERTXFER_OUTPUT": str(tmp_path / "killed")}),
-        )
+        elsewhere = environment(tmp_path, {"BERTXFER_OUTPUT": str(tmp_path / "killed")})
+        process = warm.start([*words, "runtime.checkpoint_seconds=0"], tmp_path, elsewhere)
         deadline = time.monotonic() + 120
         seen: set[str] = set()
         while len(seen) < 3 + kills and process.poll() is None and time.monotonic() < deadline:

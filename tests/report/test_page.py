@@ -3,8 +3,6 @@
 import html
 import json
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +11,7 @@ import pytest
 from bertxfer.__main__ import run
 from bertxfer.report import subject
 from bertxfer.store.store import Store
+from tests.helpers import warm
 from tests.helpers.browser import Browser, chromium
 from tests.helpers.commands import Run, environment, only_line, tiny_words
 from tests.helpers.stored import finish
@@ -27,8 +26,8 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The report of a sweep that is done."""
     folder = tmp_path_factory.mktemp("whole")
     _fill(folder, SWEEP)
-    command = [sys.executable, "-m", "bertxfer", "report", "-m", *SWEEP]
-    ran = subprocess.run(command, cwd=folder, env=environment(folder), capture_output=True, text=True, check=True)
+    ran = warm.run(["report", "-m", *SWEEP], folder, environment(folder))
+    assert ran.returncode == 0, ran.stderr
     return _written(ran.stdout)
 
 

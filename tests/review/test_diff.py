@@ -10,8 +10,8 @@ import pytest
 
 from bertxfer.review import comparison
 from bertxfer.review.listing import Broken, Listing, Place
+from tests.helpers.commands import split_imports
 from tests.helpers.fixture_repository import FixtureRepository, places
-from tests.test_cli import split_imports
 
 
 @pytest.fixture

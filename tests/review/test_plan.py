@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from bertxfer.system.files import write_json
-from tests.helpers.commands import Run, only_line, tiny_words
-from tests.test_cli import split_imports
+from tests.helpers.commands import Run, only_line, split_imports, tiny_words
 
 
 def test_the_plan_of_a_sweep_before_and_after_it_ran(bertxfer: Run, shallow_model: Path, tmp_path: Path) -> None:

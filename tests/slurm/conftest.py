@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.slurm.cluster import Cluster
+from bench.cluster import Cluster
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.slurm.cluster import Cluster, ClusterError, Job, until
+from bench.cluster import Cluster, ClusterError, Job, until
 
 
 def submit(cluster: Cluster, folder: Path, script: str, *options: str) -> str:

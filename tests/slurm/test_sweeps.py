@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from bench.cluster import Cluster
 from tests.helpers.commands import Run, tiny_words
 from tests.helpers.sweeping import (
     SLOW,
@@ -22,7 +23,6 @@ from tests.helpers.sweeping import (
     start,
     wait_until,
 )
-from tests.slurm.cluster import Cluster
 
 __all__ = ["start"]  # a fixture
 

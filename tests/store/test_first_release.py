@@ -11,14 +11,14 @@ from bertxfer.store.store import Store
 from bertxfer.sweeps import verify
 from bertxfer.sweeps.queue import Queue
 from tests.helpers.commands import Run
+from tests.helpers.stored import FIRST_RELEASE
 
-FIXTURE = Path(__file__).parent / "fixtures" / "store-v1"
 SWEEP, UNDEFINED = "sweep-7f5f2738", "sweep-e5f9942b"
 
 
 @pytest.fixture
 def out(tmp_path: Path) -> Path:
-    shutil.copytree(FIXTURE, tmp_path / "out")
+    shutil.copytree(FIRST_RELEASE, tmp_path / "out")
     return tmp_path / "out"
 
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.helpers.loading import drained, sweep_of
+from bench.loading import drained, sweep_of
 
 
 def test_a_thousand_trials_and_eight_workers(tmp_path: Path) -> None:

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from bench.loading import sweep_of
 from bertxfer.errors import BertxferError
 from bertxfer.sweeps import manifest
 from bertxfer.sweeps.launch import launches, new_launch, write_down
-from tests.helpers.loading import sweep_of
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,7 @@ def test_a_silent_worker_loses_its_trial_and_can_tell(tmp_path: Path) -> None:
 
 def test_a_dead_process_of_this_machine_is_noticed_at_once(tmp_path: Path) -> None:
     code = (
-        "import sys; from bertxfer.queue import Queue, Rules; from bertxfer.store import Store\n"
+        "import sys; from bertxfer.sweeps.queue import Queue, Rules; from bertxfer.store.store import Store\n"
         f"Queue(Store(sys.argv[1]), 'first', Rules(1000)).take('{TRIAL}'); import os; os._exit(9)"
     )
     subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False)
@@ -163,7 +163,8 @@ def test_an_attempt_ends_as_it_began_even_if_its_file_was_damaged(tmp_path: Path
 
 def test_an_attempt_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
     code = (
-        "import resource, signal, sys; from bertxfer.queue import Queue; from bertxfer.store import Store\n"
+        "import resource, signal, sys\n"
+        "from bertxfer.store.store import Store; from bertxfer.sweeps.queue import Queue\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))\n"
         "try: Queue(Store(sys.argv[1]), 'first').take(sys.argv[2])\n"
         "except OSError: print('no room')"

@@ -19,7 +19,7 @@ from bertxfer.sweeps.trackers import check as check_trackers
 from bertxfer.trials.trial import trial_of
 from tests.helpers.commands import Run, only_line, tiny_words
 from tests.helpers.configs import composed
-from tests.helpers.stored import point
+from tests.helpers.stored import finish_two_epochs, point
 
 
 def stored(tmp_path: Path) -> tuple[Path, dict[str, Any], list[dict[str, Any]]]:
@@ -37,21 +37,6 @@ def scalars(tmp_path: Path, trial_id: str) -> dict[str, list[tuple[int, float]]]
     read = EventAccumulator(str(folder))
     read.Reload()
     return {name: [(event.step, event.value) for event in read.Scalars(name)] for name in read.Tags()["scalars"]}
-
-
-def finished(store: Store) -> tuple[str, list[dict[str, Any]]]:
-    """A trial of two epochs with one undefined score, and its history."""
-    trial = point("scheme=incremental", k=3).trial
-    history = [
-        {"step": 1, "loss": 0.75, "lr": 0.5},
-        {"step": 1, "epoch": 1, "matthews": float("nan"), "accuracy": 0.5},
-        {"step": 2, "loss": 0.25, "lr": 0.125},
-        {"step": 2, "epoch": 2, "matthews": 0.5, "accuracy": 0.625},
-    ]
-    result = {"id": trial.id, "score": None, "metrics": {"accuracy": 0.625, "matthews": None}, "n_train": 16}
-    store.begin(trial)
-    store.record(trial, result, {"index": [0]}, history)
-    return trial.id, history
 
 
 def test_a_trial_is_logged_when_it_ends(bertxfer: Run, shallow_model: Path, tmp_path: Path) -> None:
@@ -92,7 +77,7 @@ def test_a_tracker_that_fails_fails_no_trial_and_can_be_asked_again(
 
 def test_a_tracker_that_hangs_holds_up_no_worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store, said, asked = Store(tmp_path), list[str](), list[str]()
-    trial_id, _ = finished(store)
+    trial_id, _ = finish_two_epochs(store)
 
     def hang(told: tracking.Story, root: Path) -> None:
         asked.append(told.id)
@@ -122,7 +107,7 @@ def test_a_sweep_says_how_many_of_its_trials_a_tracker_lacks(
 
 def test_what_was_done_before_can_be_tracked_by_sweep(bertxfer: Run, tmp_path: Path) -> None:
     store = Store(tmp_path / "out")
-    trial_id, _ = finished(store)
+    trial_id, _ = finish_two_epochs(store)
     other = point("scheme=incremental", k=4)
     freeze(Sweep([point("scheme=incremental", k=3)], Runtime(output_dir=str(store.root)), Artifacts(), "one"))
     freeze(Sweep([other], Runtime(output_dir=str(store.root)), Artifacts(), "two"))
@@ -154,7 +139,7 @@ def test_tracking_is_no_part_of_an_id() -> None:
 
 
 def test_a_story_has_the_course_and_no_number_for_what_is_undefined(tmp_path: Path) -> None:
-    trial_id, _ = finished(Store(tmp_path))
+    trial_id, _ = finish_two_epochs(Store(tmp_path))
     told = tracking.story(trial_id, Store(tmp_path))
     assert told.course == {
         1: {"train/loss": 0.75, "train/lr": 0.5, "epoch": 1.0, "dev/accuracy": 0.5},

@@ -13,39 +13,8 @@ from bertxfer.learning.tokens import Tokenizing
 from bertxfer.tasks import Answers, source_of
 from bertxfer.trials.trial import trial_of
 from tests.helpers.configs import composed
+from tests.helpers.officialdata import PASSAGE, SQUAD
 
-PASSAGE = "Ada Lovelace wrote the first program. Café au lait was invented elsewhere, by someone else."
-SQUAD: dict[str, Any] = {
-    "version": "v2.0",
-    "data": [
-        {
-            "title": "Ada",
-            "paragraphs": [
-                {
-                    "context": PASSAGE,
-                    "qas": [
-                        {
-                            "id": "q1",
-                            "question": "Who wrote the first program?",
-                            "is_impossible": False,
-                            "answers": [
-                                {"text": "Ada Lovelace", "answer_start": 0},
-                                {"text": "Lovelace", "answer_start": 4},
-                            ],
-                        },
-                        {
-                            "id": "q2",
-                            "question": " Who drew it? ",
-                            "is_impossible": True,
-                            "answers": [],
-                            "plausible_answers": [{"text": "Ada", "answer_start": 0}],
-                        },
-                    ],
-                }
-            ],
-        }
-    ],
-}
 WORDS = ["task=squad2", "task.span.question_length=20"]
 
 

@@ -8,14 +8,14 @@ import wandb
 
 from bertxfer.store.store import Store
 from bertxfer.sweeps import tracking
-from tests.sweeps.test_tracking import finished
+from tests.helpers.stored import finish_two_epochs
 
 
 def test_mlflow_has_what_the_store_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("MLFLOW_TRACKING_URI", "MLFLOW_EXPERIMENT_NAME"):
         monkeypatch.delenv(name, raising=False)
     store, said = Store(tmp_path), list[str]()
-    trial_id, history = finished(store)
+    trial_id, history = finish_two_epochs(store)
     for _ in range(2):  # a run that was begun and not marked as logged is replaced
         assert tracking.track(trial_id, store, ["mlflow"], said.append), said
         (tmp_path / "tracking" / "mlflow" / "logged" / trial_id).unlink()
@@ -31,7 +31,7 @@ def test_wandb_has_the_run_offline(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     for name in ("WANDB_MODE", "WANDB_DIR", "WANDB_PROJECT"):
         monkeypatch.delenv(name, raising=False)
     store, said = Store(tmp_path), list[str]()
-    trial_id, _ = finished(store)
+    trial_id, _ = finish_two_epochs(store)
     assert tracking.track(trial_id, store, ["wandb"], said.append), said
     wandb.teardown()  # its own process writes the file, and may be a moment late
     (file,) = (tmp_path / "tracking" / "wandb" / "wandb").glob(f"offline-run-*-{trial_id}/run-{trial_id}.wandb")

@@ -1,6 +1,6 @@
 """Many workers on one queue, with trials that do nothing: the real queue, the real loop, no torch.
 
-python -m tests.helpers.loading <sweep> drains a sweep so, and prints which trials it ran and what that cost.
+python -m bench.loading <sweep> drains a sweep so, and prints which trials it ran and what that cost.
 """
 
 import json
@@ -12,15 +12,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from bertxfer.config.schema import Artifacts, Runtime
+from bertxfer.config.composer import Composer
+from bertxfer.config.schema import Artifacts, Runtime, conf_dir
 from bertxfer.store.store import Store
 from bertxfer.sweeps import draining, manifest
 from bertxfer.sweeps.manifest import Manifest
 from bertxfer.sweeps.queue import Queue
 from bertxfer.sweeps.stop import Stop
 from bertxfer.sweeps.sweep import Point, Sweep
-from bertxfer.trials.trial import trial_of
-from tests.helpers.configs import composed
+from bertxfer.sweeps.sweep import sweep_of as sweep_of_words
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Drained:
 
 def sweep_of(trials: int, folder: Path) -> Manifest:
     """A frozen sweep of so many trials, alike but for their seeds."""
-    one = trial_of(composed())
+    one = sweep_of_words([], Composer(conf_dir())).points[0].trial
     points = []
     for seed in range(trials):
         science = replace(one.science, seeds=dict.fromkeys(one.science.seeds, seed))
@@ -45,7 +45,7 @@ def sweep_of(trials: int, folder: Path) -> Manifest:
 
 def drained(sweep: Manifest, workers: int) -> list[Drained]:
     """So many processes at once, until all of them find nothing left."""
-    command = [sys.executable, "-m", "tests.helpers.loading", str(sweep.folder)]
+    command = [sys.executable, "-m", "bench.loading", str(sweep.folder)]
     started = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(workers)]
     told = [process.communicate()[0] for process in started]
     assert all(process.returncode == 0 for process in started)

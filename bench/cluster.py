@@ -1,9 +1,9 @@
 """A real SLURM on one machine: accounting, fake GPUs, a partition that preempts, and nodes that can be lost.
 
-python tests/slurm/cluster.py up|down|status|env [--folder F]
+python bench/cluster.py up|down|status|env [--folder F]
 
 Everything it writes is in its folder and everything that listens does so on loopback; it needs neither systemd nor
-cgroups. Only the Debian packages go elsewhere. It is for tests: anyone on the machine may use it.
+cgroups. Only the Debian packages go elsewhere. It is for tests and benchmarks: anyone on the machine may use it.
 """
 
 import argparse
