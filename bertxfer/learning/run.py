@@ -15,6 +15,7 @@ from bertxfer.config.schema import Runtime
 from bertxfer.errors import Interrupted, TrialError
 from bertxfer.learning import analysis, data, devices, encoders, evaluation, heads, start, training
 from bertxfer.learning import vocabulary as vocabularies
+from bertxfer.learning.analysis.finished import Finished
 from bertxfer.learning.checkpoints import Checkpoints
 from bertxfer.learning.data import Dataset
 from bertxfer.learning.evaluation import Evaluation
@@ -91,7 +92,7 @@ def run(
     refuse_what_is_no_number(model.state_dict())
     weights = weights_digest(model.state_dict())
     with timings("analyse"):
-        analysis.write(trial, model, dev, store, device, weights)
+        analysis.write(Finished(trial, model, dev, store, device), weights)
     result = {
         **facts(trial, counted, begin, train, dev),
         "steps": record.step,

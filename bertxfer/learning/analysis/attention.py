@@ -8,24 +8,22 @@ import torch
 from torch import Tensor, nn
 
 from bertxfer.learning import encoders
-from bertxfer.learning.data import Dataset
+from bertxfer.learning.analysis.finished import Finished, Rows
 from bertxfer.system import seeds
-from bertxfer.trials.trial import Trial
 
 EXAMPLES = 1000  # at most; sampled with the trial's own seed
 MAP_CELLS = 32 * 32 * 32  # of a batch's maps, in one layer and head: 300 MB in BERT-base
 MEASURES = ("similarity", "to_cls", "to_sep")
 
 
-def compare(
-    references: dict[str, nn.Module], tuned: nn.Module, dev: Dataset, trial: Trial, device: torch.device
-) -> list[dict[str, Any]]:
+def measure(finished: Finished) -> Rows:
     """For every layer and head, means over examples: the cosine similarity of its flattened map with the fine-tuned
     model's, and the attention that a token pays on average to [CLS] and to all [SEP]."""
-    chosen = sample(len(dev), trial.science.seeds["order"])
-    separator = encoders.tokenizer(trial.model_at, trial.science.model.version).sep_token_id
-    models = {"finetuned": tuned, **references}
-    shape = (len(MEASURES), trial.science.model.layers, trial.science.model.heads)
+    science, dev, device = finished.trial.science, finished.dev, finished.device
+    chosen = sample(len(dev), science.seeds["order"])
+    separator = encoders.tokenizer(finished.trial.model_at, science.model.version).sep_token_id
+    models = {"finetuned": finished.model.encoder, **dict(finished.references())}
+    shape = (len(MEASURES), science.model.layers, science.model.heads)
     sums = {name: torch.zeros(shape, dtype=torch.float64) for name in models}
     with _giving_attention(models.values(), device), torch.inference_mode():
         for places in _batches(chosen, dev.lengths()):

@@ -6,9 +6,18 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from bertxfer.learning.analysis.finished import Finished, Rows
 from bertxfer.learning.heads import Model
 from bertxfer.trials import families
 from bertxfer.trials.science import ModelScience
+
+
+def measure(finished: Finished) -> Rows:
+    return [
+        {"reference": name, **row}
+        for name, encoder in finished.references()
+        for row in distances(encoder, finished.model, finished.trial.science.model)
+    ]
 
 
 def distances(reference: nn.Module, model: Model, science: ModelScience) -> Iterator[dict[str, Any]]:

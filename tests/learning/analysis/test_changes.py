@@ -9,6 +9,7 @@ import torch
 
 from bertxfer.learning import analysis, encoders, heads, start
 from bertxfer.learning.analysis import attention
+from bertxfer.learning.analysis.finished import Finished
 from bertxfer.learning.run import load_data
 from bertxfer.store.store import Store
 from bertxfer.trials.families import SUBMODULES
@@ -51,7 +52,7 @@ def changed(low_model: Path, tmp_path: Path) -> tuple[Store, Trial, heads.Model]
         for parameter in model.parameters():
             parameter.add_(torch.randn(parameter.shape, generator=generator) * 0.03)
     _, dev = load_data(one, store)
-    analysis.write(one, model, dev, store, torch.device("cpu"), "digest")
+    analysis.write(Finished(one, model, dev, store, torch.device("cpu")), "digest")
     return store, one, model
 
 
