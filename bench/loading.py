@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bertxfer.config.composer import Composer
-from bertxfer.config.schema import Artifacts, Runtime, conf_dir
+from bertxfer.config.schema import ArtifactSettings, Runtime, conf_dir
 from bertxfer.store.store import Store
 from bertxfer.sweeps import draining, manifest
 from bertxfer.sweeps.manifest import Manifest
@@ -40,7 +40,7 @@ def sweep_of(trials: int, folder: Path) -> Manifest:
     for seed in range(trials):
         science = replace(one.science, seeds=dict.fromkeys(one.science.seeds, seed))
         points.append(Point({"seed": seed}, replace(one, id=science.id, science=science)))
-    return manifest.freeze(Sweep(points, Runtime(output_dir=str(folder)), Artifacts()))
+    return manifest.freeze(Sweep(points, Runtime(output_dir=str(folder)), ArtifactSettings()))
 
 
 def drained(sweep: Manifest, workers: int) -> list[Drained]:

@@ -82,7 +82,7 @@ def _plain_steps(trial: Trial, folder: str) -> float:
     encoder: Any = encoders.load(trial.model_at, trial.science.model).eval()
     # A probe of layer l needs the layers up to l: the layers 1..L cost as much as half of them each time, on average.
     encoder.encoder.layer = encoder.encoder.layer[: (trial.science.model.layers + 1) // 2]
-    model = heads.Model(encoder, trial.science)
+    model = heads.HeadedModel(encoder, trial.science)
     optimizer = torch.optim.Adam(model.classifier.parameters(), lr=trial.science.optimizer.lr)
     order = itertools.cycle(epoch_order(len(train), 0, 0))
     start = 0.0

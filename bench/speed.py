@@ -147,7 +147,7 @@ def describe(words: list[str], seed: int, scratch: Path) -> Path:
     one = sweep_of(said, Composer(conf_dir())).points[0].trial
     science, store = one.science, Store(scratch / "tokens")
     rows = dict(zip(("train", "dev"), load_data(one, store), strict=True))
-    model = heads.Model(start.start(one, store.artifacts).encoder, science)
+    model = heads.HeadedModel(start.start(one, store.artifacts).encoder, science)
     folder = scratch / f"seed{seed}"
     folder.mkdir(exist_ok=True)
     names = {"classifier.": "classifier.", "pooler.": "bert.pooler.", "encoder.": "bert."}

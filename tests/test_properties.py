@@ -30,7 +30,7 @@ from bertxfer.sweeps.queue import Queue
 from bertxfer.sweeps.status import show
 from bertxfer.sweeps.summary import line, print_table
 from bertxfer.sweeps.sweep import Point
-from bertxfer.tasks import files, squad
+from bertxfer.tasks import squad
 from bertxfer.tasks.task import TaskScience
 from bertxfer.trials.trial import Trial
 from tests.helpers.officialdata import SQUAD
@@ -154,7 +154,7 @@ def test_any_table_is_rows_or_one_sentence_with_the_file(
     path = tmp_path / f"rows.{ending}"
     path.write_bytes(content)
     try:
-        rows = files._rows(task(kind), path)
+        rows = file_rows._rows(task(kind), path)
     except DataError as error:
         assert str(path) in one_sentence(error)
         return

@@ -102,10 +102,10 @@ def test_a_worker_is_not_handed_a_pickle(bertxfer: Run, shallow_model: Path, tmp
 
 @pytest.mark.parametrize("name", ["../../up", "/etc/passwd", "..", "a/../../b", "x\ny", "~root", "$(id)"])
 def test_a_sweep_stays_in_the_output_folder(name: str, tmp_path: Path) -> None:
-    from bertxfer.config.schema import Artifacts, Runtime
+    from bertxfer.config.schema import ArtifactSettings, Runtime
 
     root = tmp_path / "deep" / "out"
-    frozen = manifest.freeze(Sweep([point()], Runtime(output_dir=str(root)), Artifacts(), name))
+    frozen = manifest.freeze(Sweep([point()], Runtime(output_dir=str(root)), ArtifactSettings(), name))
     assert frozen.folder.resolve().parent == (root / "sweeps").resolve()
     assert [path.name for path in tmp_path.iterdir()] == ["deep"]
 

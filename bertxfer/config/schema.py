@@ -161,7 +161,7 @@ class Probe:
 
 
 @dataclass
-class Artifacts:
+class ArtifactSettings:
     """What trials share: encoders after the stages of chains, features of probes."""
 
     max_gb: float | None = ranged(
@@ -219,7 +219,7 @@ class Config:
     # What a trial leaves beside its result: not part of its id.
     analysis: Any = outputs("weights", "attention")  # what fine-tuning changed: of learning/analysis/
     keep: Any = outputs("model")  # the fine-tuned model, as a Hugging Face folder
-    artifacts: Artifacts = field(default_factory=Artifacts)
+    artifacts: ArtifactSettings = field(default_factory=ArtifactSettings)
     runtime: Runtime = field(default_factory=Runtime)
     # What an experiment says of itself. None of it is in an id.
     description: str | None = None

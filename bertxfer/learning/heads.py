@@ -25,7 +25,7 @@ class Pooler(nn.Module):
         return torch.tanh(self.dense(states))
 
 
-class Model(nn.Module):
+class HeadedModel(nn.Module):
     """An encoder, a way to pool its last layer, dropout, and a linear layer.
 
     Classes and scores are read off the pooled state, the start and end of an answer off every token's.

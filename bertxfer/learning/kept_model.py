@@ -12,7 +12,7 @@ import yaml
 from safetensors.torch import save_file
 
 from bertxfer.learning import encoders
-from bertxfer.learning.heads import Model
+from bertxfer.learning.heads import HeadedModel
 from bertxfer.system.files import umask
 from bertxfer.system.processes import signature
 from bertxfer.trials import chains
@@ -20,7 +20,7 @@ from bertxfer.trials.families import WholeModel, family_of
 from bertxfer.trials.trial import Trial
 
 
-def write(trial: Trial, model: Model, folder: Path) -> None:
+def write(trial: Trial, model: HeadedModel, folder: Path) -> None:
     """Writes the folder whole or not at all."""
     temporary = Path(tempfile.mkdtemp(prefix=f".model.{signature()}.", suffix=".tmp", dir=folder.parent))
     try:
@@ -40,7 +40,7 @@ def write(trial: Trial, model: Model, folder: Path) -> None:
         raise
 
 
-def _in_class(whole: WholeModel, model: Model, trial: Trial) -> Any:
+def _in_class(whole: WholeModel, model: HeadedModel, trial: Trial) -> Any:
     config: Any = model.encoder.config
     labels = trial.science.task.labels or (["score"] if trial.science.task.kind == "regression" else [])
     own = type(config).from_dict(config.to_dict())
@@ -54,7 +54,7 @@ def _in_class(whole: WholeModel, model: Model, trial: Trial) -> Any:
     return made
 
 
-def _write_encoder(model: Model, folder: Path) -> None:
+def _write_encoder(model: HeadedModel, folder: Path) -> None:
     encoder: Any = model.encoder
     encoder.save_pretrained(folder)
     head = {n: t.detach().cpu().contiguous() for n, t in model.state_dict().items() if not n.startswith("encoder.")}

@@ -23,10 +23,8 @@ from bertxfer.system import environment, seeds
 from bertxfer.trials.science import Science
 from bertxfer.trials.trial import Trial
 
-Stop = Callable[[], bool]
 
-
-def run(trials: Sequence[Trial], store: Store, runtime: Runtime, stop: Stop) -> list[Result | TrialError]:
+def run(trials: Sequence[Trial], store: Store, runtime: Runtime, stop: Callable[[], bool]) -> list[Result | TrialError]:
     """Load the data, get the states of the layers, train all probes, evaluate and record each.
 
     The trials differ in their layers and seeds only. One whose loss is no number fails without the others.
@@ -85,7 +83,7 @@ def run(trials: Sequence[Trial], store: Store, runtime: Runtime, stop: Stop) -> 
 
 
 @dataclass(frozen=True)
-class Table:
+class ProbeRows:
     """The places in the stacked states of a probe's rows, their labels, and the seed of their order."""
 
     layer: int  # its place among the stacked layers, not its number
@@ -137,7 +135,7 @@ def _linear(states: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
 
 def _initial(science: Science, encoder: nn.Module) -> dict[str, Tensor]:
     """What a probe begins with: drawn from the `head` stream as any head is, and the pretrained pooler."""
-    model = heads.Model(encoder, science)
+    model = heads.HeadedModel(encoder, science)
     assert science.probe is not None
     tensors = {"weight": model.classifier.weight.T, "bias": model.classifier.bias}
     if model.pooler is not None:
@@ -172,7 +170,9 @@ class Course:
         return events
 
 
-def fit(stack: Stack, states: Tensor, tables: Sequence[Table], science: Science, between: Callable[[], None]) -> Course:
+def fit(
+    stack: Stack, states: Tensor, tables: Sequence[ProbeRows], science: Science, between: Callable[[], None]
+) -> Course:
     """Trains all probes; with a holdout, the weights of the epoch where a probe's held-out loss was lowest count."""
     how, kind, device = science.training, science.task.kind, states.device
     # The fused step rounds the last few numbers of a tensor differently, so a probe's place would be in its weights.
@@ -214,7 +214,7 @@ def fit(stack: Stack, states: Tensor, tables: Sequence[Table], science: Science,
 class Stopping:
     """Early stopping, probe by probe, by the loss on rows that are held out. A tie is no improvement."""
 
-    def __init__(self, stack: Stack, states: Tensor, tables: Sequence[Table], kind: str, patience: int) -> None:
+    def __init__(self, stack: Stack, states: Tensor, tables: Sequence[ProbeRows], kind: str, patience: int) -> None:
         self.stack, self.states, self.kind, self.patience = stack, states, kind, patience
         self.layers = layers_of(tables, states.device)
         self.rows = torch.stack([table.held for table in tables])
@@ -248,7 +248,7 @@ class Stopping:
             tensor.copy_(self.kept[name])
 
 
-def layers_of(tables: Sequence[Table], device: torch.device) -> Tensor:
+def layers_of(tables: Sequence[ProbeRows], device: torch.device) -> Tensor:
     return torch.tensor([[table.layer] for table in tables], device=device)
 
 
@@ -283,7 +283,7 @@ def _sample(trial: Trial) -> str:
     return str(trial.science.seeds.get("subsample"))
 
 
-def _table(trial: Trial, train: Dataset, dev: Dataset, places: dict[bytes, int], layers: list[int]) -> Table:
+def _table(trial: Trial, train: Dataset, dev: Dataset, places: dict[bytes, int], layers: list[int]) -> ProbeRows:
     probe, order_seed = trial.science.probe, trial.science.seeds["order"]
     assert probe is not None
     held: list[int] = []
@@ -294,7 +294,7 @@ def _table(trial: Trial, train: Dataset, dev: Dataset, places: dict[bytes, int],
         held = sorted(seeds.permutation(len(train), order_seed, "holdout")[:size])
     fitted = sorted(set(range(len(train))) - set(held))
     rows = [places[key] for key in features.keys_of(train)]
-    return Table(
+    return ProbeRows(
         layer=layers.index(probe.layer),
         order_seed=order_seed,
         fit=torch.tensor([rows[i] for i in fitted]),

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
-from bertxfer.learning.training import Record
+from bertxfer.learning.training import TrainingRecord
 from bertxfer.trials.trial import Trial
 
 
@@ -28,6 +28,6 @@ class Progress:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         self.bar.stop()
 
-    def show(self, record: Record) -> None:
+    def show(self, record: TrainingRecord) -> None:
         score = f"  dev {record.dev_scores[-1]:.3f}" if record.dev_scores else ""
         self.bar.update(self.line, completed=record.step, description=self.name + score)

@@ -58,7 +58,7 @@ def run(
 
     with timings("treat"):
         begin = start.start(trial, store.artifacts)
-        model = heads.Model(begin.encoder, science)
+        model = heads.HeadedModel(begin.encoder, science)
         parts = [Part(model, train, science.task.kind), *_interleaved(trial, model, store)]
         words = encoders.words(trial.model_at, science.model)
         vocabulary = vocabularies.trim(model.encoder, [dev, *(part.rows for part in parts)], science.optimizer, words)
@@ -147,7 +147,7 @@ def load_data(trial: Trial, store: Store) -> tuple[Dataset, Dataset]:
     return _data(trial, trial.science, trial.data_at, store)
 
 
-def _interleaved(trial: Trial, model: heads.Model, store: Store) -> Iterator[Part]:
+def _interleaved(trial: Trial, model: heads.HeadedModel, store: Store) -> Iterator[Part]:
     """The other tasks of an interleaved training: their own rows and heads, on the same encoder."""
     chain = trial.science.chain
     if chain is None or chain.mode != "interleave":
@@ -155,7 +155,7 @@ def _interleaved(trial: Trial, model: heads.Model, store: Store) -> Iterator[Par
     for stage, where in enumerate(trial.stages_at):
         science = start.with_stage(trial.science, stage)
         rows, _ = _data(trial, science, where, store)
-        yield Part(heads.Model(model.encoder, science, model.pooler), rows, science.task.kind)
+        yield Part(heads.HeadedModel(model.encoder, science, model.pooler), rows, science.task.kind)
 
 
 def _data(trial: Trial, science: Science, where: str | None, store: Store) -> tuple[Dataset, Dataset]:

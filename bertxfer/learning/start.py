@@ -7,7 +7,7 @@ from torch import nn
 
 from bertxfer.errors import ArtifactGone
 from bertxfer.learning import encoders, treating
-from bertxfer.learning.heads import Model
+from bertxfer.learning.heads import HeadedModel
 from bertxfer.store.artifacts import Artifacts
 from bertxfer.trials import chains, families
 from bertxfer.trials.science import Science
@@ -42,7 +42,7 @@ def pretrained(trial: Trial) -> nn.Module:
     return encoders.load(trial.model_at, trial.science.model)
 
 
-def keep(model: Model, artifacts: Artifacts, trial_id: str) -> None:
+def keep(model: HeadedModel, artifacts: Artifacts, trial_id: str) -> None:
     """Keeps a fine-tuned encoder for the trials that begin with it; the pooler goes along, the classifier does not."""
     tensors = {
         name.removeprefix("encoder."): tensor.detach().cpu().contiguous()

@@ -17,7 +17,7 @@ from bertxfer.system import seeds
 
 
 @dataclass
-class Record:
+class TrainingRecord:
     """What has been seen so far, and everything but tensors that decides what comes next."""
 
     step: int = 0  # optimizer steps taken
@@ -36,7 +36,7 @@ class State:
     def __init__(self, model: nn.Module, optimizer: torch.optim.Optimizer, device: torch.device) -> None:
         self.model, self.optimizer, self.device = model, optimizer, device
         self.parameters = list(model.parameters())  # gathered once: at every step it took 0.8 of 44 ms
-        self.record = Record()
+        self.record = TrainingRecord()
         self.pending: list[tuple[int, float, Tensor]] = []  # losses still on the device: reading one waits for it
 
     def state_dict(self) -> dict[str, Any]:
@@ -53,7 +53,7 @@ class State:
     def load_state_dict(self, saved: dict[str, Any]) -> None:
         self.model.load_state_dict(saved["model"])
         self.optimizer.load_state_dict(saved["optimizer"])
-        self.record = Record(**saved["record"])
+        self.record = TrainingRecord(**saved["record"])
         torch.set_rng_state(saved["cpu_generator"])
         if self.device.type == "cuda" and saved["device_generator"] is not None:  # else it began on a CPU
             torch.cuda.set_rng_state(saved["device_generator"], self.device)

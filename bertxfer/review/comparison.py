@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from bertxfer.review.listing import Broken, Listing, Place
+from bertxfer.review.listing import Broken, ListedPoint, Listing
 
 # What a scientific key is made of, where it is not simply the config key of the same name.
 _MADE_OF: dict[str, tuple[str, ...]] = {
@@ -43,7 +43,7 @@ class Changed:
     """Trials that changed in the same way: their places before and now."""
 
     differences: tuple[Difference, ...]
-    pairs: list[tuple[Place, Place]]
+    pairs: list[tuple[ListedPoint, ListedPoint]]
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,8 @@ class Comparison:
 
     was: str | None
     now: str | None
-    added: list[Place] = field(default_factory=list)
-    removed: list[Place] = field(default_factory=list)
+    added: list[ListedPoint] = field(default_factory=list)
+    removed: list[ListedPoint] = field(default_factory=list)
     changed: list[Changed] = field(default_factory=list)
     kept: int = 0
     broken_before: Broken | None = None
@@ -84,7 +84,10 @@ def compare(old: Listing, new: Listing) -> list[Comparison]:
 
 
 def _compare_one(
-    was: str | None, now: str | None, before: list[Place] | Broken | None, after: list[Place] | Broken | None
+    was: str | None,
+    now: str | None,
+    before: list[ListedPoint] | Broken | None,
+    after: list[ListedPoint] | Broken | None,
 ) -> Comparison:
     if isinstance(before, Broken) or isinstance(after, Broken):
         return Comparison(
@@ -97,10 +100,10 @@ def _compare_one(
     kept = {place.id for place in before} & {place.id for place in after}
     gone, came = (_distinct(place for place in places if place.id not in kept) for places in (before, after))
     varying = _varying(before) | _varying(after)
-    at: dict[str, list[Place]] = {}
+    at: dict[str, list[ListedPoint]] = {}
     for place in gone:
         at.setdefault(_where(place, varying), []).append(place)
-    added: list[Place] = []
+    added: list[ListedPoint] = []
     groups: dict[str, Changed] = {}
     known: Known = {}
     for place in came:
@@ -115,7 +118,7 @@ def _compare_one(
     return Comparison(was, now, added, removed, list(groups.values()), len(kept))
 
 
-def differences_of(old: Place, new: Place, known: Known | None = None) -> tuple[Difference, ...]:
+def differences_of(old: ListedPoint, new: ListedPoint, known: Known | None = None) -> tuple[Difference, ...]:
     """The resolved keys by which two trials differ, as a config names them."""
     known = {} if known is None else known
     science = _differing(old.science, new.science, known)
@@ -154,26 +157,26 @@ def _renamed(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, str
     return found
 
 
-def _overlap(one: list[Place] | Broken, other: list[Place] | Broken) -> float:
+def _overlap(one: list[ListedPoint] | Broken, other: list[ListedPoint] | Broken) -> float:
     if isinstance(one, Broken) or isinstance(other, Broken):
         return 0.0
     ids, others = {place.id for place in one}, {place.id for place in other}
     return len(ids & others) / max(1, len(ids | others))
 
 
-def _distinct(places: Iterable[Place]) -> list[Place]:
-    found: dict[str, Place] = {}
+def _distinct(places: Iterable[ListedPoint]) -> list[ListedPoint]:
+    found: dict[str, ListedPoint] = {}
     for place in places:
         found.setdefault(place.id, place)
     return list(found.values())
 
 
-def _varying(places: Sequence[Place]) -> set[str]:
+def _varying(places: Sequence[ListedPoint]) -> set[str]:
     keys = {key for place in places for key in place.axes}
     return {key for key in keys if len({json.dumps(place.axes.get(key, "?")) for place in places}) > 1}
 
 
-def _where(place: Place, varying: set[str]) -> str:
+def _where(place: ListedPoint, varying: set[str]) -> str:
     said = {key: place.axes[key] if key in place.axes else lookup(place.config, key) for key in varying}
     return json.dumps(said, sort_keys=True)
 

@@ -16,7 +16,7 @@ from bertxfer.errors import BertxferError
 from bertxfer.review import comparison, costs, listing, provenance
 from bertxfer.review.comparison import Comparison, Difference
 from bertxfer.review.costs import Bill
-from bertxfer.review.listing import Listing, Place
+from bertxfer.review.listing import ListedPoint, Listing
 from bertxfer.review.revisions import Repository
 from bertxfer.store.store import Store
 from bertxfer.system.package import PACKAGE
@@ -141,7 +141,7 @@ def _judged(
     )
 
 
-def work_of(place: Place) -> costs.Work:
+def work_of(place: ListedPoint) -> costs.Work:
     return costs.work_of(place.science, place.config["task"].get("train_size"))
 
 
@@ -160,7 +160,7 @@ def _caveats(old: Listing, new: Listing, store: Store, gone: set[str]) -> list[s
     return found
 
 
-def _places(found: Listing, name: str | None) -> list[Place]:
+def _places(found: Listing, name: str | None) -> list[ListedPoint]:
     places = found.experiments.get(name or "", [])
     return places if isinstance(places, list) else []
 
@@ -172,7 +172,7 @@ class _Sources:
         self._composers = {"old": Composer(tree / "conf"), "new": Composer(conf)}
         self._known: dict[tuple[str, ...], provenance.Provenance] = {}
 
-    def of(self, comparison: Comparison, difference: Difference, before: Place, now: Place) -> str | None:
+    def of(self, comparison: Comparison, difference: Difference, before: ListedPoint, now: ListedPoint) -> str | None:
         if difference.key == "semantics":
             return f"{_semantics_line()}: the code computes another result from the same config"
         if difference.key in ("model.version", "task.version"):
@@ -184,7 +184,7 @@ class _Sources:
         plainly_edited = old is None or old.split(":")[0].split(",")[0] == new.split(":")[0].split(",")[0]
         return new if plainly_edited else f"{new}; was {old}"
 
-    def _source(self, side: str, experiment: str | None, key: str, place: Place) -> str | None:
+    def _source(self, side: str, experiment: str | None, key: str, place: ListedPoint) -> str | None:
         composer = self._composers[side]
         try:
             if key in place.axes:

@@ -42,7 +42,7 @@ class Broken:
 
 
 @dataclasses.dataclass(frozen=True)
-class Place:
+class ListedPoint:
     """A place in an experiment's grids: the axes as typed, the trial, and what it was resolved to."""
 
     axes: Plain
@@ -53,7 +53,7 @@ class Place:
 
 @dataclasses.dataclass(frozen=True)
 class Listing:
-    experiments: dict[str, list[Place] | Broken]
+    experiments: dict[str, list[ListedPoint] | Broken]
     absent: list[str]  # inputs that are not on this machine, and have a stand-in version
     semantics: int
 
@@ -65,7 +65,7 @@ class Listing:
 def listing(conf: Path, names: Sequence[str] | None = None) -> Listing:
     """What these experiments, or all, mean. A broken one says why, and hides no other."""
     composer, inputs = Composer(conf), Inputs(stand_ins=True)
-    found: dict[str, list[Place] | Broken] = {}
+    found: dict[str, list[ListedPoint] | Broken] = {}
     for name in experiments.names(conf) if names is None else names:
         try:
             found[name] = _places(name, composer, inputs)
@@ -74,10 +74,10 @@ def listing(conf: Path, names: Sequence[str] | None = None) -> Listing:
     return Listing(found, list(inputs.absent), SEMANTICS)
 
 
-def _places(name: str, composer: Composer, inputs: Inputs) -> list[Place]:
+def _places(name: str, composer: Composer, inputs: Inputs) -> list[ListedPoint]:
     shared = _Shared()
     return [
-        Place(point.axes, point.trial.id, shared.parts(point.trial.science), shared.parts(config, _NOT_SCIENCE))
+        ListedPoint(point.axes, point.trial.id, shared.parts(point.trial.science), shared.parts(config, _NOT_SCIENCE))
         for point, config in places_of([f"experiment={name}"], composer, inputs)
     ]
 
@@ -98,7 +98,9 @@ def why_broken(error: Exception, experiment: str, composer: Composer) -> Broken:
     return Broken(reason, *((source.file, source.line) if source else (f"conf/experiment/{experiment}.yaml", None)))
 
 
-def _source(composer: Composer, experiment: str, key: str, axes: Mapping[str, Any] | None) -> provenance.Source | None:
+def _source(
+    composer: Composer, experiment: str, key: str, axes: Mapping[str, Any] | None
+) -> provenance.Statement | None:
     """Where the key that an error is about is set for an experiment, as far as the broken configs can be read."""
     try:
         found = provenance.in_grids(composer, experiment, key, axes)
@@ -181,12 +183,12 @@ def load(text: str) -> Listing:
     def unpacked(parts: Plain) -> Plain:
         return {name: pool[value[0]] if isinstance(value, list) else value for name, value in parts.items()}
 
-    found: dict[str, list[Place] | Broken] = {}
+    found: dict[str, list[ListedPoint] | Broken] = {}
     for name, places in told["experiments"].items():
         if isinstance(places, dict):
             found[name] = Broken(**places)
         else:
-            found[name] = [Place(axes, at, unpacked(science), unpacked(cfg)) for axes, at, science, cfg in places]
+            found[name] = [ListedPoint(axes, at, unpacked(science), unpacked(cfg)) for axes, at, science, cfg in places]
     return Listing(found, told["absent"], told["semantics"])
 
 

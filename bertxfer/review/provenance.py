@@ -24,13 +24,13 @@ _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 @dataclass(frozen=True)
-class Source:
+class Statement:
     """A place where something is said: in a file, or on the command line (no file)."""
 
     said: str  # as it stands there
     file: str | None = None
     line: int | None = None
-    chosen: "Source | None" = None  # what brought the file into the config, where it was not there by itself
+    chosen: "Statement | None" = None  # what brought the file into the config, where it was not there by itself
 
     def __str__(self) -> str:
         if self.file is None:
@@ -56,7 +56,7 @@ class Provenance:
         self._overrides = found.config_overrides
         self._words = list(overrides)
 
-    def sources(self, key: str) -> list[Source]:
+    def sources(self, key: str) -> list[Statement]:
         """All that say something of a key, the one that counts first."""
         found = []
         for default in self._defaults:
@@ -68,21 +68,21 @@ class Provenance:
             found.extend([source] if source else [])
         for override in self._overrides:
             if key == override.key_or_group or key.startswith(f"{override.key_or_group}."):
-                found.append(Source(str(override.input_line)))
+                found.append(Statement(str(override.input_line)))
         return found[::-1]
 
-    def chooser(self, group: str) -> Source | None:
+    def chooser(self, group: str) -> Statement | None:
         """What chose the option of a group: an entry of a defaults list, or the command line."""
         told = self._choosers.get(group)
         if told is not None and told.external_override:
-            return Source(next((word for word in self._words if word.split("=")[0] == group), group))
+            return Statement(next((word for word in self._words if word.split("=")[0] == group), group))
         parent = told.containing_config_path if told is not None else self._parent(group)
         return None if parent is None else self._entry(parent, group)
 
     def _parent(self, group: str) -> str | None:
         return next((default.parent for default in self._defaults if default.override_key == group), None)
 
-    def _entry(self, config_path: str, group: str) -> Source | None:
+    def _entry(self, config_path: str, group: str) -> Statement | None:
         path = self._file(config_path)
         node = _parsed(path) if path else None
         for name, _, value in _entries(node):
@@ -91,10 +91,10 @@ class Provenance:
             for entry in value.value:
                 for key, line, choice in _entries(entry):
                     if key.split()[-1].lstrip("/").split("@")[0] == group:
-                        return Source(f"{key}: {choice.value}", self._shown(path), line)
+                        return Statement(f"{key}: {choice.value}", self._shown(path), line)
         return None
 
-    def _said_in(self, default: ResultDefault, names: Sequence[str]) -> Source | None:
+    def _said_in(self, default: ResultDefault, names: Sequence[str]) -> Statement | None:
         assert default.config_path is not None
         if default.config_path == "schema":
             return _in_schema(names)
@@ -104,7 +104,7 @@ class Provenance:
             return None
         key = default.override_key
         chosen = self.chooser(key) if key is not None and key in self._choosers else None
-        return Source(place[1], self._shown(path), place[0], chosen)
+        return Statement(place[1], self._shown(path), place[0], chosen)
 
     def _file(self, config_path: str) -> Path | None:
         return file_of(self._composer, config_path)
@@ -139,7 +139,7 @@ def shown(composer: Composer, path: Path) -> str:
     return path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
 
 
-def in_grids(composer: Composer, experiment: str, key: str, axes: Mapping[str, Any] | None = None) -> Source | None:
+def in_grids(composer: Composer, experiment: str, key: str, axes: Mapping[str, Any] | None = None) -> Statement | None:
     """Where an experiment's grids speak of a key; with `axes`, the grid that has this place."""
     path = file_of(composer, f"experiment/{experiment}")
     node = _parsed(path) if path else None
@@ -150,11 +150,11 @@ def in_grids(composer: Composer, experiment: str, key: str, axes: Mapping[str, A
     for grid, said in zip(grids.value, plain, strict=True):
         for name, line, value in _entries(grid):
             if name == key and (axes is None or overrides.holds(said, axes)):
-                return Source(_text(name, value), shown(composer, path), line)
+                return Statement(_text(name, value), shown(composer, path), line)
     return None
 
 
-def mentioned(composer: Composer, config_path: str, key: str) -> Source | None:
+def mentioned(composer: Composer, config_path: str, key: str) -> Statement | None:
     """The first line of a file that speaks of a key or of its last part, in whatever way; for errors."""
     path = file_of(composer, config_path)
     if path is None:
@@ -163,7 +163,7 @@ def mentioned(composer: Composer, config_path: str, key: str) -> Source | None:
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
             said = line.split("#")[0]
             if re.search(rf"(?<![\w.]){re.escape(word)}(?![\w.])", said):
-                return Source(said.strip(), shown(composer, path), number)
+                return Statement(said.strip(), shown(composer, path), number)
     return None
 
 
@@ -200,7 +200,7 @@ def _parse(path: str, changed: int) -> yaml.Node | None:
     return node
 
 
-def _in_schema(names: Sequence[str]) -> Source | None:
+def _in_schema(names: Sequence[str]) -> Statement | None:
     """The default in the schema's code."""
     if len(names) == 1 and names[0] in AXES:
         return _in_scheme(names[0])
@@ -214,15 +214,15 @@ def _in_schema(names: Sequence[str]) -> Source | None:
         return None
     line, annotation, written = _schema_lines()[part.__name__][field.name]
     default = written if field.default is NO_DEFAULT else repr(field.default)
-    return Source(f"{field.name}: {annotation} = {default}", _shown_code(Path(schema.__file__)), line)
+    return Statement(f"{field.name}: {annotation} = {default}", _shown_code(Path(schema.__file__)), line)
 
 
-def _in_scheme(axis: str) -> Source | None:
+def _in_scheme(axis: str) -> Statement | None:
     """Where a scheme declares one of its axes, which all begin as null."""
     for path in sorted(Path(schemes.__file__).parent.glob("*.py")):
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
             if f'Axis("{axis}"' in line:
-                return Source(f"{axis}: null", _shown_code(path), number)
+                return Statement(f"{axis}: null", _shown_code(path), number)
     return None
 
 

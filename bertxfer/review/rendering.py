@@ -8,7 +8,7 @@ from typing import Any
 from bertxfer.review import costs
 from bertxfer.review.comparison import Changed, Comparison
 from bertxfer.review.diff import Review
-from bertxfer.review.listing import Place
+from bertxfer.review.listing import ListedPoint
 
 _FOLD = 24  # lines of details that a comment shows unfolded
 _LONGEST = 60_000  # characters; GitHub refuses a comment of more than 65536
@@ -95,7 +95,7 @@ def as_json(review: Review) -> str:
     return json.dumps(plain, indent=2)
 
 
-def axes_text(places: Sequence[Place]) -> str:
+def axes_text(places: Sequence[ListedPoint]) -> str:
     """The axes of some places in few words: `task=a,b × k=0..12 × seed=3`, grid by grid."""
     grids: dict[tuple[str, ...], list[dict[str, Any]]] = {}
     for place in places:

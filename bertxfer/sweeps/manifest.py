@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from bertxfer.config.schema import Artifacts, Runtime
+from bertxfer.config.schema import ArtifactSettings, Runtime
 from bertxfer.errors import BertxferError
 from bertxfer.store.store import Store
 from bertxfer.sweeps.sweep import Point, Sweep
@@ -26,7 +26,7 @@ class Manifest:
     folder: Path
     points: list[Point]
     runtime: Runtime
-    artifacts: Artifacts
+    artifacts: ArtifactSettings
 
     @property
     def name(self) -> str:
@@ -95,7 +95,7 @@ def read(folder: Path) -> Manifest:
         if content.get("digest", found := _digest(content)) != found:
             raise ValueError("it is not as it was written")
         points = [Point(point["axes"], trials[point["trial"]]) for point in content["points"]]
-        runtime, artifacts = Runtime(**content["runtime"]), Artifacts(**content["artifacts"])
+        runtime, artifacts = Runtime(**content["runtime"]), ArtifactSettings(**content["artifacts"])
     except FileNotFoundError:
         raise BertxferError(f"there is no sweep at {folder}") from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from bertxfer.store.store import Store
-from bertxfer.system import leftovers, slurm
+from bertxfer.system import leftovers, slurm_job
 from bertxfer.system.files import write_json
 from bertxfer.system.processes import host, process_lives, whoami
 
@@ -193,8 +193,8 @@ def _write_end(path: Path, owner: dict[str, Any], outcome: str, **details: Any) 
 
 
 def _is_gone(owner: dict[str, Any]) -> bool:
-    this_job = owner.get("slurm_job") is not None and owner["slurm_job"] == slurm.job()
-    if this_job and owner.get("slurm_restarts", 0) < slurm.restarts():
+    this_job = owner.get("slurm_job") is not None and owner["slurm_job"] == slurm_job.job()
+    if this_job and owner.get("slurm_restarts", 0) < slurm_job.restarts():
         return True  # this very job, before it was requeued
     if owner.get("host") != host() or not isinstance(owner.get("pid"), int) or not 0 < owner["pid"] < 2**31:
         return False

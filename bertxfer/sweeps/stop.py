@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from types import FrameType
 
-from bertxfer.system import slurm
+from bertxfer.system import slurm_job
 from bertxfer.system.processes import say_at_once
 
 
@@ -16,7 +16,7 @@ class Stop:
     def __init__(self) -> None:
         self.asked = False
         self.warned = False
-        self.deadline = slurm.deadline()
+        self.deadline = slurm_job.deadline()
 
     def __call__(self) -> bool:
         return self.asked or self.time_is_up()

@@ -11,7 +11,7 @@ from bertxfer.config import grids
 from bertxfer.config.configs import Composes, configs
 from bertxfer.config.grids import Axes, Shape
 from bertxfer.config.overrides import as_axes, axes_of, grid_axes, points
-from bertxfer.config.schema import Artifacts, Config, Model, Runtime
+from bertxfer.config.schema import ArtifactSettings, Config, Model, Runtime
 from bertxfer.errors import ConfigError
 from bertxfer.sweeps import trackers
 from bertxfer.trials import pretrained
@@ -33,7 +33,7 @@ class Sweep:
 
     points: list[Point]
     runtime: Runtime
-    artifacts: Artifacts
+    artifacts: ArtifactSettings
     name: str = "sweep"
 
     @property

@@ -24,7 +24,7 @@ from bertxfer.sweeps import manifest
 from bertxfer.sweeps.draining import Taken, drain
 from bertxfer.sweeps.queue import Queue, Rules, end_attempt
 from bertxfer.sweeps.stop import Stop
-from bertxfer.system import slurm
+from bertxfer.system import slurm_job
 from bertxfer.system.files import write_json
 from bertxfer.system.processes import say_at_once, whoami
 
@@ -67,7 +67,7 @@ def supervise(post: Post) -> None:
                 break
     card.unlink(missing_ok=True)
     told_to_stop = status == RELEASED or (stop() and status == -signal.SIGTERM)  # the child was not yet listening
-    if told_to_stop and slurm.requeue_unless_cancelled():
+    if told_to_stop and slurm_job.requeue_unless_cancelled():
         say_at_once("near the time limit or preempted: this job is queued again")
     if status == REFUSED:
         raise BertxferError("the worker's process refused the sweep; it has said why")

@@ -7,13 +7,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from bertxfer.system import slurm
+from bertxfer.system import slurm_job
 
 
 def whoami() -> dict[str, Any]:
     """This process, so that others can tell whether it still lives."""
     pid = os.getpid()
-    job = {"slurm_job": slurm.job(), "slurm_restarts": slurm.restarts()}
+    job = {"slurm_job": slurm_job.job(), "slurm_restarts": slurm_job.restarts()}
     return {"host": host(), "pid": pid, "pid_started": started_at(pid), **job}
 
 

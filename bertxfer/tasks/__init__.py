@@ -21,9 +21,9 @@ def source_of(task: TaskScience, where: str | None) -> Source:
         return MiniSource(task.name)
     assert where is not None
     if task.source == "hub":
-        from bertxfer.tasks import hub
+        from bertxfer.tasks import hub_rows
 
-        return hub.read(task, where)
-    from bertxfer.tasks import files
+        return hub_rows.read(task, where)
+    from bertxfer.tasks import file_rows
 
-    return files.read(task, where)
+    return file_rows.read(task, where)

@@ -65,14 +65,14 @@ class StoredSource:
         return self.splits[split].take(indices)
 
 
-class Record(NamedTuple):
+class RawRow(NamedTuple):
     """One row of a table: where it stands, and its cells by column. None: the row ends before this cell."""
 
     place: str
     cells: dict[str, Any]
 
 
-def read_rows(task: TaskScience, records: Iterable[Record], file: str) -> Rows:
+def read_rows(task: TaskScience, records: Iterable[RawRow], file: str) -> Rows:
     """The task's columns of a table. The first bad row is an error, unless the task skips those."""
     texts: list[tuple[str, ...]] = []
     labels: list[int | float] = []
@@ -92,7 +92,7 @@ def read_rows(task: TaskScience, records: Iterable[Record], file: str) -> Rows:
     return Rows(texts, labels)
 
 
-def _texts(task: TaskScience, record: Record) -> tuple[str, ...] | None:
+def _texts(task: TaskScience, record: RawRow) -> tuple[str, ...] | None:
     """None: a broken row of a task that skips them."""
     if any(record.cells[column] is None for column in (*task.text, task.label)):
         if task.skip_broken:
@@ -110,12 +110,12 @@ def _texts(task: TaskScience, record: Record) -> tuple[str, ...] | None:
     return texts
 
 
-def _class_reader(task: TaskScience) -> Callable[[TaskScience, Record], int]:
+def _class_reader(task: TaskScience) -> Callable[[TaskScience, RawRow], int]:
     """Reads a label given as the name of a class or, where it is no name, as its number."""
     numbers: dict[str, int] = {str(number): number for number in range(len(task.labels))}
     numbers |= {name: number for number, name in enumerate(task.labels)}
 
-    def label_of(task: TaskScience, record: Record) -> int:
+    def label_of(task: TaskScience, record: RawRow) -> int:
         value = record.cells[task.label]
         word = str(value).strip()
         if word in numbers:
@@ -142,7 +142,7 @@ def _quoting_hint(task: TaskScience, word: str) -> str:
     )
 
 
-def _score(task: TaskScience, record: Record) -> float:
+def _score(task: TaskScience, record: RawRow) -> float:
     value = record.cells[task.label]
     try:
         score = float(value)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from bertxfer.errors import DataError
-from bertxfer.tasks.rows import Answers, Record, Rows
+from bertxfer.tasks.rows import Answers, RawRow, Rows
 from bertxfer.tasks.task import TaskScience
 
 Question = tuple[str, str, str, str, list[tuple[str, int]]]  # place, id, question, passage, answers with their starts
@@ -20,7 +20,7 @@ def read_json(path: Path) -> Rows:
     return _rows(_questions(path, whole), str(path))
 
 
-def read_records(task: TaskScience, records: Iterable[Record], file: str) -> Rows:
+def read_records(task: TaskScience, records: Iterable[RawRow], file: str) -> Rows:
     """The columns that the hub has: id, question, context, and answers with `text` and `answer_start`."""
     return _rows(_hub_questions(task, records), file)
 
@@ -44,7 +44,7 @@ def _questions(path: Path, whole: Any) -> Iterator[Question]:
         ) from error
 
 
-def _hub_questions(task: TaskScience, records: Iterable[Record]) -> Iterator[Question]:
+def _hub_questions(task: TaskScience, records: Iterable[RawRow]) -> Iterator[Question]:
     for place, cells in records:
         for column in ("id", *task.text, task.label):
             if cells.get(column) is None:

@@ -11,9 +11,9 @@ from tests.helpers.commands import tiny_words
 from tests.helpers.configs import TASKS, composed
 
 
-def model_of(kind: str, tiny_model: Path, *words: str) -> heads.Model:
+def model_of(kind: str, tiny_model: Path, *words: str) -> heads.HeadedModel:
     trial = trial_of(composed(*tiny_words(tiny_model, "model.dropout=0", *TASKS[kind], *words)))
-    return heads.Model(encoders.load(trial.model_at, trial.science.model), trial.science)
+    return heads.HeadedModel(encoders.load(trial.model_at, trial.science.model), trial.science)
 
 
 def batch(*rows: list[int]) -> dict[str, torch.Tensor]:

@@ -75,7 +75,7 @@ def test_a_span_model_is_loaded_whole(shallow_model: Path, tmp_path: Path) -> No
     from bertxfer.learning import heads, kept_model, start
 
     one = trial(*tiny_words(shallow_model, *TASKS["span"]))
-    model = heads.Model(start.pretrained(one), one.science).eval()
+    model = heads.HeadedModel(start.pretrained(one), one.science).eval()
     kept_model.write(one, model, tmp_path / "model")
     loaded = AutoModelForQuestionAnswering.from_pretrained(tmp_path / "model").eval()
     batch = {"input_ids": torch.tensor([[2, 5, 6, 3]]), "attention_mask": torch.ones(1, 4, dtype=torch.long)}

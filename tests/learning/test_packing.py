@@ -80,7 +80,7 @@ def _outputs(store: Store, one: Trial) -> list[float]:
 def test_a_span_is_found_in_packed_rows(model: Path) -> None:
     """The logits of starts and ends, a row a passage, with nothing to be found in the padding."""
     one = trial(f"model.name={model}", "model.dropout=0", *TASKS["span"])
-    span = heads.Model(encoders.load(one.model_at, one.science.model), one.science)
+    span = heads.HeadedModel(encoders.load(one.model_at, one.science.model), one.science)
     rows = [[2, 9, 8, 3], [2, 7, 9, 11, 13, 3]]
     mask = torch.tensor([[1, 1, 1, 1, 0, 0], [1, 1, 1, 1, 1, 1]])
     padded = span({"input_ids": torch.tensor([rows[0] + [0, 0], rows[1]]), "attention_mask": mask})
@@ -108,7 +108,7 @@ def test_dropout_does_the_same_on_average(model: Path, kind: str) -> None:
     left_on = [getattr(layer, kind) for layer in packing.layers_of(encoder)]
     for module in filter(None, left_on):
         module.p = 0.3
-    trained = heads.Model(encoder, one.science).train()
+    trained = heads.HeadedModel(encoder, one.science).train()
     times = 6000
     rows = [[2, 9, 8, 3], [2, 7, 9, 11, 13, 3]] * times
     longest = 6

@@ -30,7 +30,7 @@ def plain_way(one: Trial, store: Store) -> list[list[float]]:
     assert probe is not None
     train, dev = load_data(one, store)
     encoder = encoders.load(one.model_at, science.model).eval()
-    model = heads.Model(encoder, science)
+    model = heads.HeadedModel(encoder, science)
     held = []
     if probe.holdout is not None:
         held = seeds.permutation(len(train), science.seeds["order"], "holdout")[: round(probe.holdout * len(train))]

@@ -82,7 +82,7 @@ def test_the_dev_set_is_never_trained_on_and_seeds_are_paired(tiny_model: Path, 
         tokenizer = encoders.tokenizer(trial.model_at, trial.science.model.version)
         train, dev = data.load(trial.science, source, tokenizer, tmp_path)
         encoder = encoders.load(trial.model_at, trial.science.model)
-        head = heads.Model(encoder, trial.science).classifier
+        head = heads.HeadedModel(encoder, trial.science).classifier
         drawn.append(
             (train.indices, data.epoch_order(200, trial.science.seeds["order"], 1), head.weight.detach().tolist())
         )

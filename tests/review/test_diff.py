@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bertxfer.review import comparison
-from bertxfer.review.listing import Broken, Listing, Place
+from bertxfer.review.listing import Broken, ListedPoint, Listing
 from tests.helpers.commands import split_imports
 from tests.helpers.fixture_repository import FixtureRepository, places
 
@@ -203,18 +203,18 @@ def test_refusals_and_nothing_to_do(repository: FixtureRepository) -> None:
     assert "is an experiment neither of" in repository.run("diff", "main", "nosuch").stderr
 
 
-def place(trial: str, science: dict[str, Any], config: dict[str, Any], **axes: Any) -> Place:
-    return Place(axes, trial, science, config)
+def place(trial: str, science: dict[str, Any], config: dict[str, Any], **axes: Any) -> ListedPoint:
+    return ListedPoint(axes, trial, science, config)
 
 
-def listed(**experiments: list[Place] | Broken) -> Listing:
+def listed(**experiments: list[ListedPoint] | Broken) -> Listing:
     return Listing(experiments, [], 1)
 
 
 def test_a_place_is_what_the_varying_axes_say() -> None:
-    def at(trial: str, axes: dict[str, int], seed: int, epochs: int) -> Place:
+    def at(trial: str, axes: dict[str, int], seed: int, epochs: int) -> ListedPoint:
         config = {"seed": seed, "training": {"epochs": epochs}}
-        return Place(axes, trial, {"training": {"epochs": epochs}}, config)
+        return ListedPoint(axes, trial, {"training": {"epochs": epochs}}, config)
 
     old = listed(e=[at("a", {"k": 1}, 0, 5), at("b", {"k": 2}, 0, 5)])  # seed 0 by default
     axes = [{"k": k, "seed": seed, "training.epochs": 3} for k in (1, 2) for seed in (1, 0)]

@@ -3,11 +3,11 @@
 from bertxfer.review import comparison, rendering
 from bertxfer.review.comparison import Changed, Comparison, Difference
 from bertxfer.review.diff import Review
-from bertxfer.review.listing import Broken, Place
+from bertxfer.review.listing import Broken, ListedPoint
 
 
-def place(trial: str, **axes: object) -> Place:
-    return Place(axes, trial, {}, {})
+def place(trial: str, **axes: object) -> ListedPoint:
+    return ListedPoint(axes, trial, {}, {})
 
 
 def changed(name: str, count: int) -> Comparison:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bertxfer.config.schema import Artifacts, Runtime
+from bertxfer.config.schema import ArtifactSettings, Runtime
 from bertxfer.errors import ConfigError
 from bertxfer.store.store import Store
 from bertxfer.sweeps import trackers, tracking
@@ -109,8 +109,8 @@ def test_what_was_done_before_can_be_tracked_by_sweep(bertxfer: Run, tmp_path: P
     store = Store(tmp_path / "out")
     trial_id, _ = finish_two_epochs(store)
     other = point("scheme=incremental", k=4)
-    freeze(Sweep([point("scheme=incremental", k=3)], Runtime(output_dir=str(store.root)), Artifacts(), "one"))
-    freeze(Sweep([other], Runtime(output_dir=str(store.root)), Artifacts(), "two"))
+    freeze(Sweep([point("scheme=incremental", k=3)], Runtime(output_dir=str(store.root)), ArtifactSettings(), "one"))
+    freeze(Sweep([other], Runtime(output_dir=str(store.root)), ArtifactSettings(), "two"))
     assert "0 of 0 finished" in bertxfer("track", "tensorboard", "two").stdout
     assert "1 of 1 finished" in bertxfer("track", "tensorboard", "one").stdout
     assert scalars(tmp_path, trial_id)["dev/matthews"] == [(2, 0.5)]

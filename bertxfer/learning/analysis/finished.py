@@ -9,7 +9,7 @@ from torch import nn
 
 from bertxfer.learning import start
 from bertxfer.learning.data import Dataset
-from bertxfer.learning.heads import Model
+from bertxfer.learning.heads import HeadedModel
 from bertxfer.store.store import Store
 from bertxfer.trials.trial import Trial
 
@@ -19,7 +19,7 @@ Rows = list[dict[str, Any]]
 @dataclass(frozen=True)
 class Finished:
     trial: Trial
-    model: Model  # fine-tuned
+    model: HeadedModel  # fine-tuned
     dev: Dataset
     store: Store
     device: torch.device

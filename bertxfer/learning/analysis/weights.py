@@ -7,7 +7,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from bertxfer.learning.analysis.finished import Finished, Rows
-from bertxfer.learning.heads import Model
+from bertxfer.learning.heads import HeadedModel
 from bertxfer.trials import families
 from bertxfer.trials.science import ModelScience
 
@@ -20,7 +20,7 @@ def measure(finished: Finished) -> Rows:
     ]
 
 
-def distances(reference: nn.Module, model: Model, science: ModelScience) -> Iterator[dict[str, Any]]:
+def distances(reference: nn.Module, model: HeadedModel, science: ModelScience) -> Iterator[dict[str, Any]]:
     """L2 distance, in all and relative to the reference's norm, of every sub-module of every layer.
 
     A sub-module is its weight and its bias together. Embeddings are layer 0, the pooler comes after the last layer.

@@ -41,12 +41,12 @@ def rows(store: Store, one: Trial, name: str) -> list[dict[str, object]]:
 
 
 @pytest.fixture
-def changed(low_model: Path, tmp_path: Path) -> tuple[Store, Trial, heads.Model]:
+def changed(low_model: Path, tmp_path: Path) -> tuple[Store, Trial, heads.HeadedModel]:
     """A trial whose model was moved by known amounts instead of trained, and analysed."""
     one = trial(*tiny_words(low_model), "scheme=single", "layer=2", "model.pooling=cls", WANTED)
     store = Store(tmp_path)
     store.begin(one)
-    model = heads.Model(start.start(one, store.artifacts).encoder, one.science)
+    model = heads.HeadedModel(start.start(one, store.artifacts).encoder, one.science)
     generator = torch.Generator().manual_seed(5)
     with torch.no_grad():
         for parameter in model.parameters():
@@ -56,7 +56,7 @@ def changed(low_model: Path, tmp_path: Path) -> tuple[Store, Trial, heads.Model]
     return store, one, model
 
 
-def test_distances(changed: tuple[Store, Trial, heads.Model], low_model: Path) -> None:
+def test_distances(changed: tuple[Store, Trial, heads.HeadedModel], low_model: Path) -> None:
     store, one, model = changed
     measured = {(r["reference"], r["layer"], r["module"]): r for r in rows(store, one, "weights")}
     pretrained = encoders.load(str(low_model), one.science.model)
@@ -81,7 +81,7 @@ def test_distances(changed: tuple[Store, Trial, heads.Model], low_model: Path) -
     assert len(set(same)) == 1
 
 
-def test_attention(changed: tuple[Store, Trial, heads.Model], low_model: Path) -> None:
+def test_attention(changed: tuple[Store, Trial, heads.HeadedModel], low_model: Path) -> None:
     store, one, model = changed
     measured = {(r["model"], r["measure"], r["layer"], r["head"]): r["value"] for r in rows(store, one, "attention")}
     assert {r["examples"] for r in rows(store, one, "attention")} == {20}

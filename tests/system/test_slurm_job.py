@@ -2,7 +2,7 @@
 
 import pytest
 
-from bertxfer.system.slurm import seconds_left
+from bertxfer.system.slurm_job import seconds_left
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 from bertxfer.errors import DataError
 from bertxfer.system import hub
 from bertxfer.tasks import squad
-from bertxfer.tasks.rows import Record, Rows, StoredSource, read_rows
+from bertxfer.tasks.rows import RawRow, Rows, StoredSource, read_rows
 from bertxfer.tasks.task import TaskScience
 
 
@@ -35,6 +35,6 @@ def _split(task: TaskScience, where: str, split: str) -> Rows:
     return squad.read_records(task, records, place) if task.kind == "span" else read_rows(task, records, place)
 
 
-def _records(rows: Any, place: str) -> Iterator[Record]:
+def _records(rows: Any, place: str) -> Iterator[RawRow]:
     for number, cells in enumerate(rows, start=1):
-        yield Record(f"{place}, row {number}", cells)
+        yield RawRow(f"{place}, row {number}", cells)

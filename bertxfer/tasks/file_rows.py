@@ -9,7 +9,7 @@ from typing import Any
 from bertxfer.errors import DataError
 from bertxfer.system.files import version
 from bertxfer.tasks import squad
-from bertxfer.tasks.rows import Record, Rows, StoredSource, read_rows
+from bertxfer.tasks.rows import RawRow, Rows, StoredSource, read_rows
 from bertxfer.tasks.task import TaskScience
 
 
@@ -38,14 +38,14 @@ def _rows(task: TaskScience, path: Path) -> Rows:
         raise DataError(path, f"it is not UTF-8 ({error.reason} at byte {error.start})") from error
 
 
-def _tsv(path: Path, header: tuple[str, ...]) -> Iterator[Record]:
+def _tsv(path: Path, header: tuple[str, ...]) -> Iterator[RawRow]:
     """Cells between tabs. A quote is a letter like any other, and only a line feed ends a row."""
     with path.open(encoding="utf-8-sig", newline="\n") as file:
         rows = ((number, line.rstrip("\r\n").split("\t")) for number, line in enumerate(file, start=1))
         yield from _named(path, rows, header)
 
 
-def _csv(path: Path, header: tuple[str, ...]) -> Iterator[Record]:
+def _csv(path: Path, header: tuple[str, ...]) -> Iterator[RawRow]:
     with path.open(encoding="utf-8-sig", newline="") as file:
         reader = csv.reader(file, strict=True)
         try:
@@ -54,7 +54,7 @@ def _csv(path: Path, header: tuple[str, ...]) -> Iterator[Record]:
             raise DataError(f"{path}, line {reader.line_num}", f"this is no CSV ({error})") from error
 
 
-def _named(path: Path, rows: Iterator[tuple[int, list[str]]], header: tuple[str, ...]) -> Iterator[Record]:
+def _named(path: Path, rows: Iterator[tuple[int, list[str]]], header: tuple[str, ...]) -> Iterator[RawRow]:
     names = header or tuple(next(rows, (0, []))[1])
     for number, cells in rows:
         if cells in ([], [""]):
@@ -64,10 +64,10 @@ def _named(path: Path, rows: Iterator[tuple[int, list[str]]], header: tuple[str,
                 f"{path}, line {number}", f"the row has {len(cells)} cells, but there are {len(names)} columns"
             )
         missing = [None] * (len(names) - len(cells))
-        yield Record(f"{path}, line {number}", dict(zip(names, [*cells, *missing], strict=True)))
+        yield RawRow(f"{path}, line {number}", dict(zip(names, [*cells, *missing], strict=True)))
 
 
-def _jsonl(path: Path, header: tuple[str, ...]) -> Iterator[Record]:
+def _jsonl(path: Path, header: tuple[str, ...]) -> Iterator[RawRow]:
     with path.open(encoding="utf-8-sig", newline="\n") as file:
         for number, line in enumerate(file, start=1):
             if not line.strip():
@@ -79,10 +79,10 @@ def _jsonl(path: Path, header: tuple[str, ...]) -> Iterator[Record]:
                 raise DataError(place, f"this is no JSON ({error})") from error
             if not isinstance(cells, dict):
                 raise DataError(place, "this is no JSON object with a key for each column")
-            yield Record(place, cells)
+            yield RawRow(place, cells)
 
 
-def _parquet(path: Path, header: tuple[str, ...]) -> Iterator[Record]:
+def _parquet(path: Path, header: tuple[str, ...]) -> Iterator[RawRow]:
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -91,7 +91,7 @@ def _parquet(path: Path, header: tuple[str, ...]) -> Iterator[Record]:
     except (pa.ArrowInvalid, OSError) as error:
         raise DataError(path, f"this is no Parquet ({error})") from error
     for number, cells in enumerate(table.to_pylist(), start=1):
-        yield Record(f"{path}, row {number}", cells)
+        yield RawRow(f"{path}, row {number}", cells)
 
 
 _READERS = {".tsv": _tsv, ".csv": _csv, ".jsonl": _jsonl, ".json": _jsonl, ".parquet": _parquet}
