@@ -83,7 +83,8 @@ bench-more: setup  ## a sweep against a SLURM job a trial, and probes against th
 	$(BIN)/python bench/slots.py
 	$(BIN)/python bench/probes.py
 
-# Most tests run the command line in processes of their own; pyproject.toml has those measured too.
+# Many tests run the command line in processes of their own. pyproject.toml has those measured too, and
+# tests/helpers/warm.py then starts each anew instead of forking it from one that has imported everything.
 coverage: setup chromium  ## the lines of the package that the tests reach, without those of presets and cluster
 	rm -f .coverage .coverage.*
 	OMP_NUM_THREADS=1 COVERAGE_FILE=$(CURDIR)/.coverage $(BIN)/python -m coverage run -m pytest -n 2 --dist worksteal \

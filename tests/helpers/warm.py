@@ -52,7 +52,8 @@ SET_BY_MODULES = {
     "KMP_INIT_AT_FORK",
     "TORCHINDUCTOR_CACHE_DIR",
 }
-AROUND = {**os.environ, **TESTED}  # as it is before any test changes it
+# As it is before any test changes it.
+AROUND = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")} | TESTED
 
 Stream = int | IO[Any] | None
 
@@ -279,11 +280,7 @@ def serve(number: int) -> None:
     """Forks what it is told to until the socket closes; in each fork it ends with running the command."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C in the terminal is for the tests, which close the socket
     control = socket.socket(fileno=number)
-    before = dict(os.environ)
-    import_everything()
-    made = {name: value for name, value in os.environ.items() if name not in before}  # what modules set for themselves
-    gc.collect()
-    gc.freeze()
+    made: dict[str, str] | None = None
     while True:
         told, streams, _, _ = socket.recv_fds(control, 1 << 21, 3)
         if not told:
@@ -293,6 +290,8 @@ def serve(number: int) -> None:
             _, status = os.waitpid(request["reap"], 0)
             control.send(str(os.waitstatus_to_exitcode(status)).encode())
             continue
+        if made is None:
+            made = import_everything()
         assert len(list(Path("/proc/self/task").iterdir())) == 1, "a process with threads cannot be forked safely"
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
         if not (pid := os.fork()):
@@ -307,15 +306,21 @@ def serve(number: int) -> None:
     runpy.run_module(command.module, run_name="__main__", alter_sys=True)
 
 
-def import_everything() -> None:
-    """Whatever a command may import, but the few packages that only some data or trackers need."""
+def import_everything() -> dict[str, str]:
+    """Whatever a command may import, but the few packages that only some data or trackers need.
+
+    Returns the variables that modules have set for themselves."""
     import bertxfer
 
+    before = dict(os.environ)
     for name in IMPORTED:
         importlib.import_module(name)
     for module in pkgutil.walk_packages(bertxfer.__path__, "bertxfer."):
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)
+    gc.collect()
+    gc.freeze()
+    return {name: value for name, value in os.environ.items() if name not in before}
 
 
 IMPORTED = (
