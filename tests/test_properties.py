@@ -30,7 +30,7 @@ from bertxfer.sweeps.queue import Queue
 from bertxfer.sweeps.status import show
 from bertxfer.sweeps.summary import line, print_table
 from bertxfer.sweeps.sweep import Point
-from bertxfer.tasks import squad
+from bertxfer.tasks import file_rows, squad
 from bertxfer.tasks.task import TaskScience
 from bertxfer.trials.trial import Trial
 from tests.helpers.officialdata import SQUAD
