@@ -225,7 +225,7 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, list[Point]
     attempt.parent.mkdir()
     attempt.write_text(json.dumps({"host": "h", "pid": 5, "pid_started": 7, "slurm_job": None, "outcome": "failed"}))
     config_ = schema.Runtime(output_dir=str(store.root))
-    manifest.freeze(sweep.Sweep(points, config_, schema.Artifacts()))
+    manifest.freeze(sweep.Sweep(points, config_, schema.ArtifactSettings()))
     return store, points
 
 
