@@ -254,7 +254,7 @@ def _bootstrap_row(group: pd.DataFrame, base: pd.DataFrame, store: Store) -> dic
     read = frames.predictions([*group["id"], *both["id_base"]], store)
     own = bootstrap.bootstrap(read, list(group["id"]), metric)
     row = {"score": own.value, "score_low": own.low, "score_high": own.high}
-    gap = bootstrap.Interval(math.nan, math.nan, math.nan, 0, 0)
+    gap = bootstrap.Estimate(math.nan, math.nan, math.nan, 0, 0)
     same = set(both["id"]) == set(both["id_base"])
     pairs = gap if both.empty or same else bootstrap.bootstrap(read, list(both["id"]), metric, list(both["id_base"]))
     row |= {"difference": pairs.value, "difference_low": pairs.low, "difference_high": pairs.high}
