@@ -46,5 +46,6 @@ def _column(table: pd.DataFrame, name: str) -> "pd.Series[Any]":
 
 
 def named(name: str, value: Any) -> str:
-    """A setting as a label says it."""
-    return str(value) if name in ("treatment", "task") else f"{name}={value}"
+    """A setting as a label says it, and as it is typed."""
+    word = str(value).lower() if str(value) in ("True", "False") else str(value)
+    return word if name in ("treatment", "task") else f"{name}={word}"

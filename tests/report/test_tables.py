@@ -243,3 +243,51 @@ def test_nothing_done_makes_tables_that_say_so_and_an_unknown_table_is_refused()
         assert markdown(table) and latex(table)
     with pytest.raises(ConfigError, match=r"figure\.tables: 'mean' is not one of summary"):
         make(none, asked(tables=["mean"]), NOWHERE)
+
+
+def test_bars_tabulate_the_two_standard_deviations_that_they_draw() -> None:
+    table = only(make(incremental(), asked("bars", tables=["summary"]), NOWHERE))
+    assert rows_of(table)[0][2:] == ["50.0 ± 5.7", "60.0 ± 5.7"]
+    assert "±: two standard deviations, 2 trials each" in table.note
+
+
+def test_a_summary_without_an_interval_has_the_means_alone() -> None:
+    table = only(make(incremental(), asked(interval="none", tables=["summary"]), NOWHERE))
+    assert rows_of(table)[0][2:] == ["50.0", "60.0"]
+    assert "No interval, 2 trials each" in table.note
+
+
+def test_labels_are_of_every_series_of_a_list() -> None:
+    both = pd.concat([incremental().assign(factor=f, keep=f == 5) for f in (2, 5)], ignore_index=True)
+    both["id"] = [f"trial{i}" for i in range(len(both))]
+    labels = {2: "usual", True: "kept", False: "lost"}
+    figure = asked(series=["factor", "keep"], series_labels=labels, tables=["summary"])
+    table = only(make(grouped(both), figure, NOWHERE))
+    assert [row[1:3] for row in rows_of(table)][::2] == [["usual", "lost"], ["5", "kept"]]
+
+
+def test_a_level_is_averaged_only_with_its_replicates() -> None:
+    rows = [{"block": 1, "score": 0.6, "treatment_text": "layers 1-3 redrawn", "training.epochs": 3}]
+    rows += [{"score": epochs / 10, "treatment_text": PRETRAINED, "training.epochs": epochs} for epochs in (3, 5)]
+    figure = asked(x="block", levels={"full BERT": {"treatment_text": PRETRAINED}}, tables=["summary", "columns"])
+    for table in make(results(*rows), figure, NOWHERE):
+        assert table.cells["full BERT"].tolist() == ["training.epochs=3: 30.0; training.epochs=5: 50.0"]
+
+
+def test_unlike_heads_and_intermediate_tasks_are_not_averaged() -> None:
+    twice = [{**row, "training.epochs": epochs} for epochs in (3, 5) for row in heads().to_dict("records")]
+    for row in twice[len(twice) // 2 :]:
+        row["score"] += 0.01 * (row["layer"] == 1)
+    some = results(*({key: row[key] for key in row if key not in ("id", "group", "settings")} for row in twice))
+    figure = asked("table", tables=["heads", "quartiles_by_layer"])
+    table, by_layer = make(some, figure, NOWHERE)
+    assert rows_of(table) == [
+        ["3", "layer 1", "-0.100", "+0.100"],
+        ["3", "layer 12", "+0.000", "+0.200"],
+        ["5", "layer 1", "-0.090", "+0.110"],
+        ["5", "layer 12", "+0.000", "+0.200"],
+    ]
+    assert [row[:4] for row in rows_of(by_layer)][2] == ["5", "layer 1", "2", "0.0100"]
+    after = [{"intermediate": "rte", "score": epochs / 10, "training.epochs": epochs} for epochs in (3, 5)]
+    table = only(make(results(*after), asked("matrix", tables=["matrix"]), NOWHERE))
+    assert [row[1:4] for row in rows_of(table)] == [["3", "-", "0.300"], ["5", "-", "0.500"]]
