@@ -75,7 +75,9 @@ def test_the_guides_scheme_is_in_help_and_completion(copy: Path) -> None:
 
 def test_the_guides_analysis_leaves_its_rows(copy: Path) -> None:
     schema = copy / "bertxfer" / "config" / "schema.py"
-    registered = schema.read_text().replace('outputs("weights", "attention")', 'outputs("weights", "attention", "biases")')
+    registered = schema.read_text().replace(
+        'outputs("weights", "attention")', 'outputs("weights", "attention", "biases")'
+    )
     assert registered != schema.read_text()
     schema.write_text(registered)
     ran = run(copy, "analysis=biases", *TINY)

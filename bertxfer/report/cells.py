@@ -6,6 +6,7 @@ from typing import Any
 import pandas as pd
 
 from bertxfer.report.frame import is_gap
+from bertxfer.report.intervals import INTERVALS
 
 
 def mean_cell(row: Mapping[str, Any]) -> str:
@@ -30,15 +31,11 @@ def undefined(row: Mapping[str, Any]) -> str:
 
 def interval_words(interval: str, data: pd.DataFrame) -> str:
     """What stands behind ± in a summary, and of how many trials."""
-    said = {
-        "t95": "±: 95% t-interval",
-        "sd2": "±: two standard deviations",
-        "paper_code": "±: as tamkin2020's code draws it, t=2.667 for any number of trials; not a 95% interval",
-    }[interval]
     if not len(data):
         return "no trial is done"
     trials = f"{data['n'].min()} to {data['n'].max()}" if data["n"].nunique() > 1 else f"{data['n'].max()}"
-    return f"{said}, {trials} trials each" if data["n"].max() > 1 else "one trial each: no interval can be given"
+    alone = "one trial each" if interval == "none" else "one trial each: no interval can be given"
+    return f"{INTERVALS[interval].under_tables}, {trials} trials each" if data["n"].max() > 1 else alone
 
 
 def text(value: Any) -> str:

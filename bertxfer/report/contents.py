@@ -10,7 +10,7 @@ import pandas as pd
 
 from bertxfer.report import words
 from bertxfer.report.frame import Completeness
-from bertxfer.report.marks import sizes
+from bertxfer.report.places import sizes
 from bertxfer.report.tables import Table
 from bertxfer.store.store import Store
 from bertxfer.sweeps.sweep import Point

@@ -4,6 +4,7 @@ Nothing is left out silently: a place without a result has its row and says why,
 NaN and marked `undefined`.
 """
 
+import hashlib
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,12 +19,13 @@ from bertxfer.store.results import Result, is_score, seconds_of
 from bertxfer.store.store import Store
 from bertxfer.sweeps.summary import score_text
 from bertxfer.sweeps.sweep import Point
-from bertxfer.trials import chains
-from bertxfer.trials.science import cell, flatten
+from bertxfer.trials import chains, replicates
+from bertxfer.trials.science import Science, cell, flatten
 from bertxfer.trials.trial import Trial
 
 # What a result says in a column of its own, beside score and metrics.
 _COUNTS = ("n_train", "n_dev", "steps", "epochs", "data_digest", "weights_digest")
+_DIGITS = 8  # of a digest that people read
 
 
 def frame(points: Sequence[Point], store: Store) -> pd.DataFrame:
@@ -31,14 +33,12 @@ def frame(points: Sequence[Point], store: Store) -> pd.DataFrame:
 
     An axis and a key of the science may have one name (`data.n`): what was typed stands there, unless it was null.
     """
-    facts: dict[str, dict[str, Any]] = {}
+    trials = list({point.trial.id: point.trial for point in points}.values())
+    alike = _replicates(trials)
+    facts = {trial.id: {**_science(trial), **alike[trial.id], **_outcome(trial, store)} for trial in trials}
     rows = []
     for point in points:
-        trial = point.trial
-        if trial.id not in facts:
-            facts[trial.id] = {**_science(trial), **_outcome(trial, store)}
-        typed = {key: cell(value) for key, value in point.axes.items() if value is not None}
-        rows.append({**_defaults(trial), **facts[trial.id], **typed})
+        rows.append({**_defaults(point.trial), **facts[point.trial.id], **_typed_at(point)})
     return _typed(pd.DataFrame(rows, dtype=object))
 
 
@@ -90,17 +90,12 @@ def is_gap(value: Any) -> bool:
     return value is None or value is pd.NA or value != value
 
 
-def measured(results: pd.DataFrame, figure: Mapping[str, Any]) -> pd.DataFrame:
-    """The rows a figure is about, with what it draws of them: `y`, and `measure`, the name of that metric.
-
-    A figure of several metrics has each row once for each.
-    """
-    chosen = select(results, figure.get("where") or {})
-    named = figure.get("y") or "score"
+def measured(results: pd.DataFrame, metrics: Sequence[str]) -> pd.DataFrame:
+    """The rows with what is drawn of them: `y`, and `measure`, the name of that metric; once for each metric."""
     parts = []
-    for column in [named] if isinstance(named, str) else named:
-        measure = chosen["task.headline"] if column == "score" else column.removeprefix("metrics.")
-        parts.append(chosen.assign(y=chosen.get(column, math.nan), measure=measure))
+    for column in metrics:
+        measure = results["task.headline"] if column == "score" else column.removeprefix("metrics.")
+        parts.append(results.assign(y=results.get(column, math.nan), measure=measure))
     return pd.concat(parts, ignore_index=True)
 
 
@@ -171,16 +166,65 @@ def _parquets(
 
 def _defaults(trial: Trial) -> dict[str, Any]:
     """Columns that every place has, typed or not: pairing and facets need them."""
-    return {"task": trial.science.task.name, "model": trial.science.model.name, "seed": trial.science.seeds["order"]}
+    return {"task": trial.science.task.name, "seed": trial.science.seeds["order"]}
+
+
+def _typed_at(point: Point) -> dict[str, Any]:
+    """The axes as they were typed, but for what the trial knows better: a stream that it does not draw from has no seed
+    whatever was typed, and two models of one name are told apart.
+    """
+    typed = {key: cell(value) for key, value in point.axes.items() if value is not None and key[:6] != "seeds."}
+    if typed.get("model") == point.trial.science.model.name:
+        del typed["model"]
+    return typed
+
+
+def _replicates(trials: Sequence[Trial]) -> dict[str, dict[str, Any]]:
+    """Of each trial the group of its replicates, the group's treatment in words, its model, and `settings`: names and
+    values of whatever is not the same in all groups.
+    """
+    sciences = [trial.science for trial in trials]
+    groups = replicates.groups(sciences)
+    # A group's trials have the same settings, so one of each is looked at.
+    of_group = dict(zip(groups, sciences, strict=True))
+    models = _model_names(list(of_group.values()))
+    differing = replicates.differing(list(of_group.values()))
+    settings = {group: _settings(own) for group, own in zip(of_group, differing, strict=True)}
+    return {
+        trial.id: {
+            "group": hashlib.sha256(group.settings.encode()).hexdigest()[:_DIGITS],
+            "treatment": group.treatment,
+            "model": models[trial.science.model.name, trial.science.model.version],
+            "settings": settings[group],
+        }
+        for trial, group in zip(trials, groups, strict=True)
+    }
+
+
+def _model_names(sciences: Sequence[Science]) -> dict[tuple[str, str], str]:
+    """What each version of a model is called: by its name, and with its first digits where the name has several."""
+    versions: dict[str, set[str]] = {}
+    for science in sciences:
+        versions.setdefault(science.model.name, set()).add(science.model.version)
+    return {
+        (name, version): f"{name}@{version[:_DIGITS]}" if len(known) > 1 else name
+        for name, known in versions.items()
+        for version in known
+    }
+
+
+def _settings(differing: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """In a form that a table can group by. Of a long digest the first digits are enough; `model` tells its version."""
+    return tuple(
+        (name, value[:_DIGITS] if name.endswith("task.version") else value)
+        for name, value in differing.items()
+        if name not in ("model.name", "model.version")
+    )
 
 
 def _science(trial: Trial) -> dict[str, Any]:
     plain = trial.science.as_dict()
-    text = chains.describe(trial.science)
-    # Every permutation is another treatment; `treatment` has one word for all of them, to average over.
-    order = trial.science.treatment.order
-    short = text.replace(f"order {' '.join(map(str, order))}", "layers permuted") if order else text
-    flat = {"id": trial.id, "treatment": short, "treatment_text": text, **flatten(plain)}
+    flat = {"id": trial.id, "treatment_text": chains.describe(trial.science), **flatten(plain)}
     if plain["data"]["n"] is None and plain["data"]["fraction"] is None:
         flat["data.n"] = "all"
     return flat

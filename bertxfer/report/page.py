@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,10 +13,11 @@ import vl_convert
 from markupsafe import Markup
 
 from bertxfer import __version__
-from bertxfer.report import contents, drawing, figures, frame, printing, published, tables, words
+from bertxfer.report import blocks, contents, drawing, frame, printing, published, tables, words
 from bertxfer.report.drawing import Drawing
-from bertxfer.report.figures import Figure
-from bertxfer.report.marks import sizes
+from bertxfer.report.figure import Figure
+from bertxfer.report.kinds import KINDS
+from bertxfer.report.places import sizes
 from bertxfer.report.subject import Subject
 from bertxfer.sweeps.summary import MINI_NOTE
 from bertxfer.system import environment
@@ -56,12 +57,10 @@ def write(subject: Subject) -> Path:
     results = frame.frame(subject.points, subject.store)
     folder = subject.store.root / "reports" / subject.name
     folder.mkdir(parents=True, exist_ok=True)
-    blocks = subject.block or figures.guess(results)
-    blocks = blocks if isinstance(blocks, list) else [blocks]
-    asked = figures.figures_of(blocks)
+    asked = blocks.figures_of(subject.block or blocks.guess(results))
     shown = [_shown(figure, i, results, subject, folder) for i, figure in enumerate(asked)]
     shown = [figure for figure in shown if figure.awaited or figure.published]
-    made = _tables(blocks, results, subject, folder)
+    made = _tables(asked, results, subject, folder)
     path = folder / "index.html"
     write_text(path, _page(subject, results, shown, made))
     return path
@@ -74,7 +73,13 @@ def _shown(figure: Figure, index: int, results: pd.DataFrame, subject: Subject, 
     title = drawn.title if drawn else f"{figure.title or name} · {', '.join(drawing.models(results))}"
     files = drawn.write(folder / "figures", f"figure-{index + 1}") if drawn else []
     found = published.find(subject.experiment, figure.published) if index == 0 or figure.published else None
-    return Shown(title, figure.kind != "table", drawn, found, [path.relative_to(folder).as_posix() for path in files])
+    return Shown(
+        title,
+        KINDS[figure.kind].chart is not None,
+        drawn,
+        found,
+        [path.relative_to(folder).as_posix() for path in files],
+    )
 
 
 def _dashed(figure: Figure, subject: Subject) -> pd.DataFrame | None:
@@ -86,14 +91,14 @@ def _dashed(figure: Figure, subject: Subject) -> pd.DataFrame | None:
 
 
 def _tables(
-    blocks: Sequence[Mapping[str, Any]], results: pd.DataFrame, subject: Subject, folder: Path
+    figures: Sequence[Figure], results: pd.DataFrame, subject: Subject, folder: Path
 ) -> list[tuple[tables.Table, list[str]]]:
-    """Every table that the blocks ask for, once, with its files."""
+    """Every table that the figures ask for, once, with its files."""
     found = []
-    for i, block in enumerate(blocks):
-        for made in tables.make(results, block, subject.store):
+    for i, figure in enumerate(figures):
+        for made in tables.make(results, figure, subject.store):
             # Several figures of one experiment may ask for tables of the same name.
-            own = folder / "tables" / (str(i + 1) if len(blocks) > 1 else "")
+            own = folder / "tables" / (str(i + 1) if len(figures) > 1 else "")
             paths = printing.write([made], own)
             found.append((made, [path.relative_to(folder).as_posix() for path in paths]))
     return found

@@ -1,72 +1,135 @@
-"""The places of a figure: what tells them apart, and what each is compared with."""
+"""The places of a chart: every row of the results under its facet, series, x and y, and unlike trials kept apart."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from bertxfer.report import frame as frames
+from bertxfer.errors import ConfigError
+from bertxfer.report import splits, words
+from bertxfer.report.figure import Figure
 from bertxfer.report.frame import select
 
-Figure = Mapping[str, Any]
+KEYS = ["facet", "series", "x"]
+Heading = Callable[[pd.DataFrame, Figure, str], "pd.Series[Any]"]  # of the places, their figure and its y
 
 
-def rows_by(results: pd.DataFrame, figure: Figure) -> list[str]:
-    """The columns that tell the rows of a table apart: facets and series, and the metric."""
-    series = figure.get("series") or []
-    wanted = [figure.get("facets", "task"), *([series] if isinstance(series, str) else series)]
-    return [*dict.fromkeys(column for column in wanted if column in results), "measure"]
+def task_and_metric(table: pd.DataFrame, figure: Figure, y: str) -> "pd.Series[Any]":
+    """The words over a panel of scores: the task, and what is measured on it."""
+    metric = table["task.headline"].map(words.metric) if y == "score" else words.metric(y)
+    if figure.facets is None:
+        return pd.Series("", index=table.index) + metric
+    return task_alone(table, figure, y) + " (" + metric + ")"
 
 
-def x_of(results: pd.DataFrame, figure: Figure) -> str | None:
-    """The column that the figure's x axis shows, unless rows are told apart by it already."""
-    x = "treatment" if figure.get("kind") == "treatments" else figure.get("x")
-    return str(x) if x in results and x not in rows_by(results, figure) else None
+def task_alone(table: pd.DataFrame, figure: Figure, y: str) -> "pd.Series[Any]":
+    """The words over a panel of something else than scores."""
+    facets = figure.facets
+    return pd.Series("", table.index) if facets is None else table[facets].map(lambda value: words.value(facets, value))
 
 
-def by(results: pd.DataFrame, figure: Figure) -> list[str]:
-    """The columns of one place of a figure: those of its row, x, and what else differs there beside seeds."""
-    x = x_of(results, figure)
-    return [*apart(results, rows_by(results, figure), x), *([x] if x is not None else [])]
+def places_of(
+    figure: Figure,
+    results: pd.DataFrame,
+    named: str | None = None,
+    apart: str = "series",
+    heading: Heading = task_and_metric,
+) -> tuple[pd.DataFrame, list[str]]:
+    """The places of a figure with their facet, series, x and y; a place of several metrics stands once for each.
 
-
-def apart(results: pd.DataFrame, by: Sequence[str], x: str | None) -> list[str]:
-    """`by`, and every setting that differs within one of its groups: only seeds are averaged over."""
-    found, ended = list(by), results[results["state"] == "done"]
-    groups = ended.groupby([*by, *([x] if x is not None else [])], dropna=False, sort=False)
-    for column in results.columns:
-        setting = column == "treatment" or column.split(".")[0] in _SETTINGS
-        if setting and column not in (*by, x) and len(ended) and (groups[column].nunique(dropna=False) > 1).any():
-            found.append(column)
-    return found
-
-
-_SETTINGS = ("model", "task", "data", "optimizer", "training", "probe", "chain")
-
-
-def baseline(figure: Figure) -> Mapping[str, Any]:
-    """What is true of the results that all others are compared with."""
-    return figure.get("baseline") or {"treatment_text": "as pretrained"}
-
-
-def with_baseline(results: pd.DataFrame, figure: Figure) -> pd.DataFrame:
-    """The places a figure is about and those that they are compared with."""
-    table = frames.measured(results, {**figure, "where": None})
-    parts = [select(table, figure.get("where") or {}), select(table, baseline(figure))]
-    return table[table.index.isin([*parts[0].index, *parts[1].index])]
-
-
-def within(results: pd.DataFrame, figure: Figure) -> list[str]:
-    """What a place and its baseline must share: the task, and whatever the baseline was asked for at every value of.
-
-    So k is shared where the baseline is the same k under another learning rate, and not where it is full BERT.
-    All places count here, done or not, so that a sweep halfway through is compared as the whole will be.
+    Unlike trials of one mark are told apart by their series, or by their facet where a figure has no series. The notes
+    say what is missing and what was split.
     """
-    base, x = select(results, baseline(figure)), x_of(results, figure)
-    wanted = [*rows_by(results, figure), *([x] if x is not None else [])]
-    kept = [column for column in wanted if column in ("task", "measure") or _covers(base[column], results[column])]
-    return [column for column in kept if column not in baseline(figure)]
+    chosen = select(results, figure.where)
+    for column in (*figure.series, *([figure.facets] if figure.facets else [])):
+        if column not in results:
+            raise ConfigError("figure", f"{column!r} is not a column of the results; it was not an axis of this sweep")
+    tables = []
+    for y in figure.y:
+        if y not in chosen:
+            # No trial with this metric is done: its places are missing, which the notes say.
+            chosen = chosen.assign(**{y: np.nan})
+        table = chosen.assign(y=chosen[y].astype("float64"), series=_series(chosen, figure) if named is None else named)
+        table["facet"] = heading(table, figure, y)
+        table["x"] = _x(table, figure)
+        table["size"] = sizes(table)
+        tables.append(table)
+    places, without = _with_x(pd.concat(tables, ignore_index=True), figure)
+    places, split = _split(places.drop_duplicates([*KEYS, "id"]), apart)
+    return places, [*_missing(places), *without, *split]
 
 
-def _covers(some: "pd.Series[Any]", every: "pd.Series[Any]") -> bool:
-    return bool(some.notna().all()) and set(some) >= set(every.dropna())
+def sizes(table: pd.DataFrame) -> "pd.Series[Any]":
+    """How much data a trial was given, as the filter of the page says it."""
+    size = "n=" + table["data.n"].astype("str")
+    fraction = table["data.fraction"].astype("float64")
+    return size.where(fraction.isna(), (100 * fraction).map(lambda share: f"{share:g}%"))
+
+
+def _series(table: pd.DataFrame, figure: Figure) -> Any:
+    """The words of the legend."""
+    columns = [table[column].map(lambda value, c=column: _word(value, c, figure)) for column in figure.series]
+    return (
+        ""
+        if not columns
+        else columns[0]
+        if len(columns) == 1
+        else [", ".join(row) for row in zip(*columns, strict=True)]
+    )
+
+
+def _word(value: Any, column: str, figure: Figure) -> str:
+    if pd.isna(value):
+        return f"no {words.axis(column)}"
+    label = figure.series_labels.get(value) or words.value(column, value)
+    return label if len(figure.series) == 1 else words.named(column, label)
+
+
+def _x(table: pd.DataFrame, figure: Figure) -> Any:
+    if figure.x is None:
+        return 0
+    if figure.x not in table:
+        raise ConfigError("figure.x", f"{figure.x!r} is not a column of the results; it was not an axis of this sweep")
+    return table[figure.x]
+
+
+def _with_x(places: pd.DataFrame, figure: Figure) -> tuple[pd.DataFrame, list[str]]:
+    """Without the places that have no x; those that a level names belong there, of others it is said."""
+    without = places[places["x"].isna()]
+    for where in figure.levels.values():
+        without = without.drop(select(without, where).index)
+    count = without["id"].nunique()
+    note = [f"{count} trials have no value of {figure.x} and are not drawn."] if count else []
+    return places[places["x"].notna()], note
+
+
+def _split(places: pd.DataFrame, into: str) -> tuple[pd.DataFrame, list[str]]:
+    """Series (or facets) of their own for trials that are no replicates of each other."""
+    places, names = splits.split(places, KEYS)
+    if not names:
+        return places, []
+    labels = [places[name].map(lambda value, name=name: splits.named(name, value)) for name in names]
+    named = [", ".join(filter(None, row)) for row in zip(places[into], *labels, strict=True)]
+    return places.assign(**{into: named}), [f"Trials that differ in {', '.join(names)} are drawn apart, not averaged."]
+
+
+def _missing(places: pd.DataFrame) -> list[str]:
+    trials = places.drop_duplicates("id")
+    lacking = trials[trials["state"] != "done"]
+    notes = []
+    if len(lacking):
+        failed = int((lacking["state"] == "failed").sum())
+        note = f"{len(lacking)} of the {len(trials)} trials of this figure have no result"
+        notes.append(f"{note} ({failed} of them failed)." if failed else f"{note} yet.")
+    done = places[places["state"] == "done"]
+    undefined = done.loc[done["y"].isna(), "id"].nunique()
+    if undefined:
+        notes.append(f"{undefined} of {done['id'].nunique()} trials have no defined score; no mean includes them.")
+    empty = int((~done.assign(there=done["y"].notna()).groupby(KEYS, dropna=False)["there"].any()).sum())
+    if empty:
+        notes.append(
+            f"{empty} {'place' if empty == 1 else 'places'} of the figure {'is' if empty == 1 else 'are'} empty for "
+            "that reason."
+        )
+    return notes

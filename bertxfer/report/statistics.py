@@ -14,18 +14,15 @@ from numpy.typing import NDArray
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from bertxfer.errors import BertxferError
 from bertxfer.report.frame import select
+from bertxfer.report.intervals import half_width
+from bertxfer.report.pairs import pairs
 
 Array = NDArray[Any]
-INTERVALS = ("t95", "sd2", "paper_code")
 LEVEL = 0.05
-PAPER_CODE_T = 2.667  # tamkin2020's plotting code takes it for any number of trials, and sd with ddof 0
 # The sign-flip test of n pairs cannot give less than 2 / 2**n: below 0.05 from six pairs on.
 FEWEST_PAIRS = 6
 _FLIPS = 9999
-# What must agree for two trials to be a pair, where a table has it: the rows they saw, their order and the classifier.
-_PAIR = ("seed", "seeds.subsample", "seeds.order", "seeds.head", "data_digest")
 
 
 @dataclass(frozen=True)
@@ -57,20 +54,6 @@ def summary(scores: Iterable[float], interval: str = "t95") -> Summary:
     return Summary(len(values), len(given) - len(values), mean, sd, median, mean - half, mean + half, lowest, highest)
 
 
-def half_width(values: Array, interval: str = "t95") -> float:
-    """Half of an interval around the mean; NaN for one value."""
-    if interval not in INTERVALS:
-        raise BertxferError(f"interval: {interval!r} is not one of {', '.join(INTERVALS)}")
-    n = len(values)
-    if n < 2:
-        return math.nan
-    if interval == "sd2":
-        return 2.0 * float(values.std(ddof=1))
-    if interval == "paper_code":
-        return PAPER_CODE_T * float(values.std(ddof=0)) / math.sqrt(n)
-    return float(stats.t.ppf(0.975, n - 1)) * float(values.std(ddof=1)) / math.sqrt(n)
-
-
 def summarize(results: pd.DataFrame, by: Sequence[str], y: str = "score", interval: str = "t95") -> pd.DataFrame:
     """One row a group: its columns, n, undefined, mean, sd, median, low, high, min, max. Order as in the table."""
     rows = []
@@ -82,7 +65,7 @@ def summarize(results: pd.DataFrame, by: Sequence[str], y: str = "score", interv
 def differences(
     results: pd.DataFrame, by: Sequence[str], baseline: Mapping[str, Any], within: Sequence[str], y: str = "score"
 ) -> pd.DataFrame:
-    """Each group minus the baseline, pair by pair: same seed, so same rows, order of batches and classifier.
+    """Each group minus the baseline, pair by pair: same seeds, so same rows, order of batches and classifier.
 
     `by` are the columns of a group, `within` those of them that group and baseline share (the task, the size).
     All groups are one family: p_holm and p_bh correct p_t for as many tests as were made.
@@ -93,8 +76,8 @@ def differences(
         own = select(base, {column: key[column] for column in within})
         if group["id"].isin(own["id"]).all():
             continue  # the baseline itself
-        pairs, unpaired, undefined = _pairs(group, own, y, key)
-        rows.append({**key, "unpaired": unpaired, "undefined": undefined, **_difference(pairs)})
+        values, unpaired, undefined = _pairs(group, own, y)
+        rows.append({**key, "unpaired": unpaired, "undefined": undefined, **_difference(values)})
     columns = [*by, "unpaired", "undefined", *_difference(np.array([]))]
     table = pd.DataFrame(rows, columns=columns)
     table["p_holm"], table["p_bh"] = adjusted(table["p_t"], "holm"), adjusted(table["p_t"], "fdr_bh")
@@ -170,33 +153,41 @@ def _claim(row: Mapping[str, Any], n: int) -> str:
     return f"no difference shown ({p}; 95% interval {100 * row['low']:.1f} to {100 * row['high']:.1f} points)"
 
 
-def correlations(results: pd.DataFrame, over: str = "seed", between: str = "task", y: str = "score") -> pd.DataFrame:
+def correlations(results: pd.DataFrame, between: str = "task", y: str = "score") -> pd.DataFrame:
     """Do the same permutations suit the same tasks? Pearson and Spearman for each two tasks, with p-values."""
-    done = _done(results, [over, between])
-    wide = done.pivot(index=over, columns=between, values=y)
+    done = _done(results, [between])
     names = list(dict.fromkeys(done[between]))
     rows = []
     for i, a in enumerate(names):
         for b in names[i + 1 :]:
-            both = wide[[a, b]].dropna()
-            found = _correlation(both[a].to_numpy(), both[b].to_numpy())
-            if without := _undefined_in_either(done, over, between, y, (a, b)):
+            both = _in_both(done[done[between] == a], done[done[between] == b], y)
+            defined = both[~np.isnan(both).any(axis=1)]
+            found = _correlation(defined[:, 0], defined[:, 1])
+            if without := len(both) - len(defined):
                 found["words"] += f"; {without} left out, where a score is not defined"
-            rows.append({"a": a, "b": b, "n": len(both), **found})
+            rows.append({"a": a, "b": b, "n": len(defined), **found})
     return pd.DataFrame(rows, columns=["a", "b", "n", "pearson", "p_pearson", "spearman", "p_spearman", "words"])
 
 
-def _undefined_in_either(done: pd.DataFrame, over: str, between: str, y: str, pair: tuple[str, str]) -> int:
-    own = done[done[between].isin(pair)]
-    return int(own.loc[own[y].isna(), over].nunique())
+def _in_both(some: pd.DataFrame, others: pd.DataFrame, y: str) -> Array:
+    """The scores of each permutation on two tasks: the same order of the layers, and the same seeds."""
+    # Each task has rows of its own, which are no reason not to compare.
+    some, others = (table.drop(columns=["data_digest", "group"], errors="ignore") for table in (some, others))
+    orders = [table.get("treatment.order", pd.Series("", table.index)).fillna("") for table in (some, others)]
+    found = []
+    for order in dict.fromkeys(orders[0]):
+        own, other = some[orders[0] == order], others[orders[1] == order]
+        found += [(own[y].iloc[i], other[y].iloc[j]) for i, j in pairs(own, other)]
+    return np.asarray(found, dtype=float).reshape(-1, 2)
 
 
-def quartiles(values: pd.DataFrame, by: str, y: str) -> pd.DataFrame:
-    """cs224n2020's summaries: count, mean, sd, min, quartiles, max of `y` for each value of `by`."""
+def quartiles(values: pd.DataFrame, by: str, y: str, apart: Sequence[str] = ()) -> pd.DataFrame:
+    """cs224n2020's summaries: count, mean, sd, min, quartiles, max of `y` for each value of `by`, and of `apart`."""
     rows = []
-    for value, group in values.groupby(by, sort=True):
-        rows.append({by: value, **group[y].astype(float).describe().rename({"std": "sd"})})
-    return pd.DataFrame(rows, columns=[by, "count", "mean", "sd", "min", "25%", "50%", "75%", "max"])
+    for key, part in _groups(values, apart):
+        for value, group in part.groupby(by, sort=True):
+            rows.append({**key, by: value, **group[y].astype(float).describe().rename({"std": "sd"})})
+    return pd.DataFrame(rows, columns=[*apart, by, "count", "mean", "sd", "min", "25%", "50%", "75%", "max"])
 
 
 def _correlation(a: Array, b: Array) -> dict[str, Any]:
@@ -226,17 +217,13 @@ def _difference(values: Array) -> dict[str, Any]:
     }
 
 
-def _pairs(group: pd.DataFrame, base: pd.DataFrame, y: str, key: Mapping[str, Any]) -> tuple[Array, int, int]:
+def _pairs(group: pd.DataFrame, base: pd.DataFrame, y: str) -> tuple[Array, int, int]:
     """Differences of the trials that have a partner, how many have none, and in how many a score is not defined."""
-    keys = [column for column in _PAIR if column in group and column in base]
-    for table in (group, base):
-        if table.duplicated(keys).any():
-            named = ", ".join(f"{column}={value}" for column, value in key.items())
-            raise BertxferError(f"{named}: more than one trial has the same seed; something else than the seed differs")
-    both = group[[*keys, y]].merge(base[[*keys, y]], on=keys, suffixes=("", "_base"))
-    values = (both[y] - both[f"{y}_base"]).to_numpy(dtype=float)
+    both = pairs(group, base)
+    own, other = ([pair[side] for pair in both] for side in (0, 1))
+    values = group[y].to_numpy(dtype=float)[own] - base[y].to_numpy(dtype=float)[other]
     defined = values[~np.isnan(values)]
-    return defined, len(group) - len(values), len(values) - len(defined)
+    return defined, len(group) - len(set(own)), len(values) - len(defined)
 
 
 def _done(results: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:

@@ -12,7 +12,7 @@ from bertxfer.errors import TrialError
 from bertxfer.learning import evaluation, probing
 from bertxfer.learning.data import Dataset
 from bertxfer.learning.run import refuse_what_is_no_number
-from bertxfer.report import bootstrap, tables
+from bertxfer.report import blocks, bootstrap, tables
 from bertxfer.report import frame as frames
 from bertxfer.report import statistics as stats
 from bertxfer.store.store import Store
@@ -153,7 +153,7 @@ def test_the_terminal_table_says_what_its_cells_leave_out(capsys: pytest.Capture
 
 def test_pairs_without_a_score_are_counted_in_words() -> None:
     rows = [
-        {"id": f"{k}{seed}", "k": k, "seed": seed, "task": "t", "state": "done", "score": score}
+        {"id": f"{k}{seed}", "k": k, "seeds.order": seed, "task": "t", "state": "done", "score": score}
         for k, scores in ((0, [0.1, 0.2, math.nan]), (12, [0.5, 0.5, 0.5]))
         for seed, score in enumerate(scores)
     ]
@@ -164,7 +164,7 @@ def test_pairs_without_a_score_are_counted_in_words() -> None:
 
 def test_correlations_say_what_they_leave_out() -> None:
     rows = [
-        {"id": f"{task}{seed}", "task": task, "seed": seed, "state": "done", "score": score}
+        {"id": f"{task}{seed}", "task": task, "seeds.order": seed, "state": "done", "score": score}
         for task, scores in (("a", [0.1, 0.2, 0.4, math.nan]), ("b", [0.2, 0.1, 0.5, 0.3]))
         for seed, score in enumerate(scores)
     ]
@@ -190,7 +190,7 @@ def test_the_bootstrap_table_leaves_undefined_trials_out_and_says_so(tmp_path: P
         pd.DataFrame({"index": [0, 1], "label": [0, 1], "prediction": [0, 1]}).to_parquet(
             store.folder(place.trial.id) / "predictions.parquet"
         )
-    figure = {"kind": "table", "tables": ["bootstrap"]}
+    (figure,) = blocks.figures_of({"kind": "table", "tables": ["bootstrap"]})
     (table,) = tables.make(frames.frame(places, store), figure, store)
     assert table.data["seeds"].tolist() == [1] and table.data["score"].tolist() == pytest.approx([1.0])
     assert "1 of 2 trials have no defined score and are left out" in table.note

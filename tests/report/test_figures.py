@@ -12,8 +12,8 @@ from scipy import stats
 
 from bertxfer.errors import ConfigError
 from bertxfer.report import published
+from bertxfer.report.blocks import figures_of, guess
 from bertxfer.report.drawing import Drawing, draw
-from bertxfer.report.figures import figures_of, guess
 from bertxfer.report.frame import frame
 from bertxfer.store.store import Store
 from bertxfer.sweeps.sweep import Point
@@ -297,7 +297,8 @@ def test_an_axis_on_which_all_scores_are_equal_says_which_score(tmp_path: Path) 
     import vl_convert
 
     from bertxfer.report import charts
-    from bertxfer.report.figures import Figure
+    from bertxfer.report.figure import Figure
+    from bertxfer.report.kinds import treatments
     from bertxfer.report.marks import Marks
 
     data = pd.DataFrame(
@@ -316,7 +317,7 @@ def test_an_axis_on_which_all_scores_are_equal_says_which_score(tmp_path: Path) 
             for x in "ab"
         ]
     )
-    for chart in (charts.treatments, charts.curves):
+    for chart in (treatments.chart, charts.curves):
         drawn = chart(Figure(kind="treatments"), Marks(data, []))
         svg = vl_convert.vegalite_to_svg(drawn.to_json())
         assert ">0.473<" in svg

@@ -9,13 +9,15 @@ import pytest
 from scipy import stats
 
 from bertxfer.errors import BertxferError
-from bertxfer.report import statistics
+from bertxfer.report import intervals
 from bertxfer.report.statistics import adjusted, claim, correlations, differences, paired, quartiles, summarize, summary
 
 
 def table(**columns: Any) -> pd.DataFrame:
     """Results by hand: every trial done, with an id of its own."""
     rows = pd.DataFrame(columns)
+    if "seed" in rows:
+        rows["seeds.order"] = rows["seed"]
     return rows.assign(id=[f"trial{i}" for i in range(len(rows))], state="done")
 
 
@@ -44,7 +46,7 @@ def test_95_percent_intervals_cover_the_truth_in_95_percent(n: int) -> None:
 def test_the_published_intervals_do_not_cover_what_they_promise() -> None:
     assert covered(3, "paper_code") < 0.88
     scores = np.array([0.1, 0.2, 0.6])
-    assert statistics.half_width(scores, "paper_code") == pytest.approx(2.667 * math.sqrt(0.14 / 3) / math.sqrt(3))
+    assert intervals.half_width(scores, "paper_code") == pytest.approx(2.667 * math.sqrt(0.14 / 3) / math.sqrt(3))
 
 
 def test_a_summary_leaves_undefined_scores_out_and_counts_them() -> None:
@@ -124,8 +126,8 @@ def test_a_baseline_is_that_of_the_same_task() -> None:
 
 
 def test_two_trials_of_one_seed_are_refused_and_not_averaged() -> None:
-    with pytest.raises(BertxferError, match="more than one trial has the same seed"):
-        differences(planted(-0.02).assign(seed=0), ["k"], {"k": 12}, [])
+    with pytest.raises(BertxferError, match="they have the same seeds; something else"):
+        differences(planted(-0.02).assign(**{"seeds.order": 0}), ["k"], {"k": 12}, [])
 
 
 @pytest.mark.parametrize(

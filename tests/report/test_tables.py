@@ -12,6 +12,8 @@ import pytest
 
 from bertxfer.errors import ConfigError
 from bertxfer.report import tables
+from bertxfer.report.blocks import figures_of
+from bertxfer.report.figure import Figure
 from bertxfer.report.printing import latex, markdown, write
 from bertxfer.report.tables import Table, make
 from bertxfer.store.store import Store
@@ -33,7 +35,25 @@ def results(*rows: dict[str, Any]) -> pd.DataFrame:
         {**usual, "id": f"trial{i}", "seed": 0, "treatment": row.get("treatment_text"), **row}
         for i, row in enumerate(rows)
     ]
-    return pd.DataFrame(made)
+    return grouped(pd.DataFrame(made))
+
+
+def grouped(table: pd.DataFrame) -> pd.DataFrame:
+    """With the columns that a frame gives every trial: its streams of randomness, settings and replicates."""
+    names = [name for name in table if name.startswith(("training.", "factor"))]
+    settings = [tuple(zip(names, map(str, row), strict=True)) for row in table[names].itertuples(index=False)]
+    groups = zip(table["task"], table["treatment"], map(str, settings), strict=True)
+    more = {
+        "group": [" ".join(map(str, group)) for group in groups],
+        "settings": settings,
+        "model": table["model.name"],
+    }
+    return table.assign(**more, **{"seeds.order": table["seed"]})
+
+
+def asked(kind: str = "curves", x: str | None = "k", **block: Any) -> Figure:
+    (figure,) = figures_of({"kind": kind, "x": x, **block})
+    return figure
 
 
 def only(found: list[Table]) -> Table:
@@ -57,7 +77,7 @@ def incremental() -> pd.DataFrame:
 
 
 def test_a_summary_has_a_row_for_each_facet_and_a_column_for_each_x() -> None:
-    table = only(make(incremental(), {"kind": "curves", "x": "k", "tables": ["summary"]}, NOWHERE))
+    table = only(make(incremental(), asked(tables=["summary"]), NOWHERE))
     assert list(table.cells.columns) == ["task", "measure", "0", "12"]
     half = 12.706 * 2.8284 / 2**0.5  # t of one degree of freedom, sd of two scores 4 apart, two trials
     assert rows_of(table) == [
@@ -75,8 +95,8 @@ def test_levels_have_columns_of_their_own_and_are_averaged_with_nothing_else() -
         {"block": pd.NA, "k": 12, "score": 0.9, "treatment_text": PRETRAINED},
         {"block": pd.NA, "k": 0, "score": 0.5, "treatment_text": "layers 1-12 reinitialized"},
     )
-    figure = {"x": "block", "levels": {"full BERT": {"treatment_text": PRETRAINED}, "embeddings only": {"k": 0}}}
-    table = only(make(blocks, {**figure, "tables": ["summary"]}, NOWHERE))
+    levels = {"full BERT": {"treatment_text": PRETRAINED}, "embeddings only": {"k": 0}}
+    table = only(make(blocks, asked(x="block", levels=levels, tables=["summary"]), NOWHERE))
     assert rows_of(table) == [["cola", "accuracy", "60.0", "70.0", "90.0", "50.0"]]
     assert sorted(table.data["mean"]) == pytest.approx([0.5, 0.6, 0.7, 0.9])
     assert "One trial each" in table.note
@@ -86,19 +106,19 @@ def test_whatever_differs_beside_seeds_is_not_averaged_over() -> None:
     mixed = results(
         {"k": 0, "score": 0.2, "training.epochs": 3}, {"k": 0, "score": 0.8, "training.epochs": 5, "seed": 1}
     )
-    table = only(make(mixed, {"x": "k", "tables": ["summary"]}, NOWHERE))
+    table = only(make(mixed, asked(tables=["summary"]), NOWHERE))
     assert rows_of(table) == [["cola", "accuracy", "3", "20.0"], ["cola", "accuracy", "5", "80.0"]]
 
 
 def test_undefined_scores_are_said_in_their_cell_and_the_mini_model_in_the_note() -> None:
     some = results({"k": 0, "score": 0.5}, {"k": 0, "score": float("nan"), "undefined": True, "seed": 1})
-    table = only(make(some.assign(**{"model.name": "mini"}), {"x": "k", "tables": ["summary"]}, NOWHERE))
+    table = only(make(some.assign(model="mini"), asked(tables=["summary"]), NOWHERE))
     assert rows_of(table) == [["cola", "accuracy", "50.0 (1 undefined)"]]
     assert "1 of 2 without a defined score" in table.note and "say nothing about English" in table.note
 
 
 def test_differences_are_within_a_task_and_the_baseline_has_none() -> None:
-    table = only(make(incremental(), {"x": "k", "tables": ["differences"]}, NOWHERE))
+    table = only(make(incremental(), asked(tables=["differences"]), NOWHERE))
     shown = [row[:4] for row in rows_of(table)]
     assert shown == [["cola", "accuracy", "0", "-10.0"], ["sst2", "accuracy", "0", "-30.0"]]
     assert all("too few for a claim" in words for words in table.cells["in words"])
@@ -108,8 +128,8 @@ def test_a_series_of_the_baselines_own_is_compared_at_the_same_x() -> None:
     both = pd.concat([incremental().assign(factor=1), incremental().assign(factor=5)], ignore_index=True)
     both["id"] = [f"trial{i}" for i in range(len(both))]
     both.loc[both["factor"] == 5, "score"] += both["k"].map({0: 0.05, 12: 0.0})
-    figure = {"x": "k", "series": "factor", "baseline": {"factor": 1}, "tables": ["differences"]}
-    table = only(make(both, figure, NOWHERE))
+    figure = asked(series="factor", baseline={"factor": 1}, tables=["differences"])
+    table = only(make(grouped(both), figure, NOWHERE))
     assert [row[0:2] + row[3:5] for row in rows_of(table)] == [
         ["cola", "5", "0", "+5.0"],
         ["cola", "5", "12", "+0.0"],
@@ -131,7 +151,7 @@ def test_a_matrix_marks_the_best_of_a_row_and_what_beats_the_task_alone() -> Non
         for final, firsts in printed.items()
         for first, score in firsts.items()
     ]
-    table = only(make(results(*rows), {"kind": "matrix", "tables": ["matrix"]}, NOWHERE))
+    table = only(make(results(*rows), asked("matrix", tables=["matrix"]), NOWHERE))
     assert list(table.cells.columns) == ["final task", "cola", "mrpc", "rte", "wnli", "metric"]
     assert rows_of(table)[1] == ["mrpc", "0.757", "0.776", "0.732", "0.786", "accuracy"]
     assert table.shaded == {(0, "wnli"), (1, "wnli"), (2, "rte"), (3, "wnli")}
@@ -149,7 +169,7 @@ def heads() -> pd.DataFrame:
 
 
 def test_heads_are_differences_from_the_baseline_by_layer_and_head() -> None:
-    figure = {"kind": "heads", "tables": ["heads", "quartiles_by_layer", "quartiles_by_head"]}
+    figure = asked("table", tables=["heads", "quartiles_by_layer", "quartiles_by_head"])
     table, by_layer, by_head = make(heads(), figure, NOWHERE)
     assert rows_of(table) == [["layer 1", "-0.100", "+0.100"], ["layer 12", "+0.000", "+0.200"]]
     assert [row[:3] for row in rows_of(by_layer)] == [["layer 1", "2", "0.0000"], ["layer 12", "2", "0.1000"]]
@@ -163,7 +183,7 @@ def test_columns_are_selections_by_name() -> None:
         {"task": "qqp", "scheme": "baseline", "score": 0.9},
     )
     levels = {"from normal": {"scheme": "scratch"}, "from pretrained": {"scheme": "baseline"}}
-    table = only(make(some, {"kind": "table", "levels": levels, "tables": ["columns"]}, NOWHERE))
+    table = only(make(some, asked("table", levels=levels, tables=["columns"]), NOWHERE))
     assert rows_of(table) == [["rte", "50.0", "65.0", "accuracy"], ["qqp", "-", "90.0", "accuracy"]]
 
 
@@ -175,7 +195,7 @@ def test_bootstrapped_differences_are_of_the_same_seeds(tmp_path: Path) -> None:
         right = round(100 * row["score"])
         guesses = pd.DataFrame({"index": range(100), "label": 1, "prediction": [1] * right + [0] * (100 - right)})
         guesses.to_parquet(folder / "predictions.parquet")
-    table = only(make(some, {"x": "k", "tables": ["bootstrap"]}, store))
+    table = only(make(some, asked(tables=["bootstrap"]), store))
     assert table.cells["score x100"].tolist() == ["50.0", "60.0", "50.0", "80.0"]
     assert table.cells["difference x100"].tolist() == ["-10.0", "-", "-30.0", "-"]
     assert table.cells["seeds"].tolist() == ["2"] * 4
@@ -186,7 +206,7 @@ def test_no_p_is_printed_as_zero(tmp_path: Path) -> None:
     for seed in range(12):
         rows.append({"k": 12, "seed": seed, "score": 0.8, "treatment_text": PRETRAINED})
         rows.append({"k": 0, "seed": seed, "score": 0.5 + seed / 1000, "treatment_text": "layers 1-12 reinitialized"})
-    made = make(results(*rows), {"x": "k", "tables": ["differences"]}, NOWHERE)
+    made = make(results(*rows), asked(tables=["differences"]), NOWHERE)
     assert only(made).cells["p (paired t)"].tolist() == ["< 0.001"]
     assert only(made).cells["p (permutation)"].tolist() == ["< 0.001"]  # 2 of the 4096 flips
     paths = {path.suffix: path.read_text() for path in write(made, tmp_path)}
@@ -198,7 +218,7 @@ def test_no_p_is_printed_as_zero(tmp_path: Path) -> None:
 def test_every_file_is_readable_and_nothing_in_a_name_breaks_it(tmp_path: Path) -> None:
     nasty = r"a_b & 50% | {c} $d$ #e \f <script> ~ ^ *g*"
     some = results({"task": nasty, "k": 0, "score": 0.5})
-    made = make(some, {"x": "k", "tables": ["summary"]}, NOWHERE)
+    made = make(some, asked(tables=["summary"]), NOWHERE)
     paths = {path.suffix: path.read_text() for path in write(made, tmp_path)}
     row = next(line for line in paths[".md"].splitlines() if "50.0" in line)
     assert r"\|" in row and r"\<script\>" in row
@@ -216,10 +236,58 @@ def test_every_file_is_readable_and_nothing_in_a_name_breaks_it(tmp_path: Path) 
 def test_nothing_done_makes_tables_that_say_so_and_an_unknown_table_is_refused() -> None:
     none = incremental().assign(state="missing", score=float("nan"))
     names = [name for name in tables.MAKERS if name != "bootstrap"]
-    made = make(none, {"x": "k", "tables": names}, NOWHERE)
+    made = make(none, asked(tables=names), NOWHERE)
     assert [table.name for table in made] == names
     assert "No trial is done" in made[0].note
     for table in made:
         assert markdown(table) and latex(table)
     with pytest.raises(ConfigError, match=r"figure\.tables: 'mean' is not one of summary"):
-        make(none, {"tables": ["mean"]}, NOWHERE)
+        make(none, asked(tables=["mean"]), NOWHERE)
+
+
+def test_bars_tabulate_the_two_standard_deviations_that_they_draw() -> None:
+    table = only(make(incremental(), asked("bars", tables=["summary"]), NOWHERE))
+    assert rows_of(table)[0][2:] == ["50.0 ± 5.7", "60.0 ± 5.7"]
+    assert "±: two standard deviations, 2 trials each" in table.note
+
+
+def test_a_summary_without_an_interval_has_the_means_alone() -> None:
+    table = only(make(incremental(), asked(interval="none", tables=["summary"]), NOWHERE))
+    assert rows_of(table)[0][2:] == ["50.0", "60.0"]
+    assert "No interval, 2 trials each" in table.note
+
+
+def test_labels_are_of_every_series_of_a_list() -> None:
+    both = pd.concat([incremental().assign(factor=f, keep=f == 5) for f in (2, 5)], ignore_index=True)
+    both["id"] = [f"trial{i}" for i in range(len(both))]
+    labels = {2: "usual", True: "kept", False: "lost"}
+    figure = asked(series=["factor", "keep"], series_labels=labels, tables=["summary"])
+    table = only(make(grouped(both), figure, NOWHERE))
+    assert [row[1:3] for row in rows_of(table)][::2] == [["usual", "lost"], ["5", "kept"]]
+
+
+def test_a_level_is_averaged_only_with_its_replicates() -> None:
+    rows = [{"block": 1, "score": 0.6, "treatment_text": "layers 1-3 reinitialized", "training.epochs": 3}]
+    rows += [{"score": epochs / 10, "treatment_text": PRETRAINED, "training.epochs": epochs} for epochs in (3, 5)]
+    figure = asked(x="block", levels={"full BERT": {"treatment_text": PRETRAINED}}, tables=["summary", "columns"])
+    for table in make(results(*rows), figure, NOWHERE):
+        assert table.cells["full BERT"].tolist() == ["training.epochs=3: 30.0; training.epochs=5: 50.0"]
+
+
+def test_unlike_heads_and_intermediate_tasks_are_not_averaged() -> None:
+    twice = [{**row, "training.epochs": epochs} for epochs in (3, 5) for row in heads().to_dict("records")]
+    for row in twice[len(twice) // 2 :]:
+        row["score"] += 0.01 * (row["layer"] == 1)
+    some = results(*({key: row[key] for key in row if key not in ("id", "group", "settings")} for row in twice))
+    figure = asked("table", tables=["heads", "quartiles_by_layer"])
+    table, by_layer = make(some, figure, NOWHERE)
+    assert rows_of(table) == [
+        ["3", "layer 1", "-0.100", "+0.100"],
+        ["3", "layer 12", "+0.000", "+0.200"],
+        ["5", "layer 1", "-0.090", "+0.110"],
+        ["5", "layer 12", "+0.000", "+0.200"],
+    ]
+    assert [row[:4] for row in rows_of(by_layer)][2] == ["5", "layer 1", "2", "0.0100"]
+    after = [{"intermediate": "rte", "score": epochs / 10, "training.epochs": epochs} for epochs in (3, 5)]
+    table = only(make(results(*after), asked("matrix", tables=["matrix"]), NOWHERE))
+    assert [row[1:4] for row in rows_of(table)] == [["3", "-", "0.300"], ["5", "-", "0.500"]]

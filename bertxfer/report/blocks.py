@@ -1,0 +1,56 @@
+"""The `figure:` block of an experiment, checked before anything is read or drawn."""
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+import pandas as pd
+
+from bertxfer.errors import ConfigError
+from bertxfer.report.figure import Figure
+from bertxfer.report.intervals import INTERVALS
+from bertxfer.report.kinds import KINDS
+
+
+def figures_of(block: Any) -> list[Figure]:
+    """The figures that a `figure:` block (a mapping or a list of them) asks for; none where it is null."""
+    if block is None:
+        return []
+    return [_figure(one) for one in (block if isinstance(block, list) else [block])]
+
+
+def guess(results: pd.DataFrame) -> dict[str, Any]:
+    """The block that suits a sweep without one, from what its places vary: that of the first kind that suits."""
+    sizes = [column for column in ("data.n", "data.fraction") if column in results and results[column].nunique() > 1]
+    for kind in KINDS.values():
+        block = kind.suits(results)
+        if block is not None:
+            series = [*block.get("series", []), *sizes]
+            return {"kind": kind.name, **block, "series": series, "tables": ["summary", "differences"]}
+    raise AssertionError("some kind suits any sweep")
+
+
+def _figure(block: Any) -> Figure:
+    if not isinstance(block, Mapping):
+        raise ConfigError("figure", f"{block!r} is not a mapping; give at least kind: {next(iter(KINDS))}")
+    given = {key: value for key, value in block.items() if value is not None or key == "facets"}
+    known = [item.name for item in fields(Figure)]
+    for key in given:
+        if key not in known:
+            raise ConfigError(f"figure.{key}", f"there is no such key; a figure has {', '.join(known)}")
+    if given.get("kind") not in KINDS:
+        raise ConfigError("figure.kind", f"{given.get('kind')!r} is not one of {', '.join(KINDS)}")
+    kind = KINDS[given["kind"]]
+    for key, why in kind.needs.items():
+        if not given.get(key):
+            raise ConfigError(f"figure.{key}", f"kind={kind.name} {why}")
+    given.setdefault("interval", kind.interval)
+    if given["interval"] not in INTERVALS:
+        raise ConfigError("figure.interval", f"{given['interval']!r} is not one of {', '.join(INTERVALS)}")
+    for key in ("series", "y", "tables"):
+        if key in given:
+            value = given[key]
+            given[key] = tuple(value) if isinstance(value, (list, tuple)) else (value,)
+    if kind.x is not None:
+        given["x"] = kind.x
+    return Figure(**given)

@@ -1,0 +1,58 @@
+"""What a table of a figure is made of: the columns of its rows, and what each place is compared with."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from bertxfer.report import frame as frames
+from bertxfer.report.figure import Figure
+from bertxfer.report.frame import select
+from bertxfer.report.splits import split
+
+
+def rows_by(results: pd.DataFrame, figure: Figure) -> list[str]:
+    """The columns that tell the rows of a table apart: facets and series, and the metric."""
+    wanted = [figure.facets, *figure.series]
+    return [*dict.fromkeys(column for column in wanted if column is not None and column in results), "measure"]
+
+
+def x_of(results: pd.DataFrame, figure: Figure) -> str | None:
+    """The column that the figure's x axis shows, unless rows are told apart by it already."""
+    return figure.x if figure.x in results and figure.x not in rows_by(results, figure) else None
+
+
+def places(table: pd.DataFrame, figure: Figure) -> tuple[pd.DataFrame, list[str]]:
+    """The table and the columns of one place in it: those of its row, what else differs there beside seeds, and x."""
+    rows, x = rows_by(table, figure), x_of(table, figure)
+    columns = [*rows, *([x] if x is not None else [])]
+    table, more = split(table, columns)
+    return table, [*rows, *more, *columns[len(rows) :]]
+
+
+def baseline(figure: Figure) -> Mapping[str, Any]:
+    """What is true of the results that all others are compared with."""
+    return figure.baseline or {"treatment_text": "as pretrained"}
+
+
+def with_baseline(results: pd.DataFrame, figure: Figure) -> pd.DataFrame:
+    """The places a figure is about and those that they are compared with."""
+    table = frames.measured(results, figure.y)
+    parts = [select(table, figure.where), select(table, baseline(figure))]
+    return table[table.index.isin([*parts[0].index, *parts[1].index])]
+
+
+def shared(columns: Sequence[str], table: pd.DataFrame, where: Mapping[str, Any]) -> list[str]:
+    """Which columns a place and what it is compared with share: the task, and whatever that was asked for at every
+    value of.
+
+    So k is shared where the baseline is the same k under another learning rate, and not where it is full BERT.
+    All places count here, done or not, so that a sweep halfway through is compared as the whole will be.
+    """
+    base = select(table, where)
+    kept = [column for column in columns if column in ("task", "measure") or _covers(base[column], table[column])]
+    return [column for column in kept if column not in where]
+
+
+def _covers(some: "pd.Series[Any]", every: "pd.Series[Any]") -> bool:
+    return bool(some.notna().all()) and set(some) >= set(every.dropna())

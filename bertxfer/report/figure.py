@@ -1,0 +1,27 @@
+"""A figure as an experiment asks for it, every key of its block checked (blocks.py) and filled in."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure. Columns are those of the frame of results: axes as typed, or keys of the scientific config."""
+
+    kind: str
+    x: str | None = None
+    series: tuple[str, ...] = ()
+    series_labels: dict[Any, str] = field(default_factory=dict)  # the paper's words for values of the series
+    facets: str | None = "task"
+    y: tuple[str, ...] = ("score",)
+    interval: str = "t95"
+    where: dict[str, Any] = field(default_factory=dict)  # only these places are drawn
+    baseline: dict[str, Any] = field(default_factory=dict)  # the places that differences are taken from
+    levels: dict[str, dict[str, Any]] = field(default_factory=dict)  # dashed lines: a name, and the places it averages
+    dashed: dict[str, str] = field(default_factory=dict)  # {experiment, x}: another experiment, over the same x
+    measure: Any = None  # attention: a measure or several; weights: {reference, module, value}
+    title: str | None = None
+    x_label: str | None = None
+    y_label: str | None = None
+    published: str | None = None  # the paper's own numbers; null: those of the experiment's own name
+    tables: tuple[str, ...] = ()

@@ -1,0 +1,23 @@
+"""The kinds of figures, each a module of its own. A new one is a module here and its name below (docs/figures.md)."""
+
+from bertxfer.report.kinds import (
+    attention,
+    bars,
+    curves,
+    epochs,
+    heads,
+    loss,
+    matrix,
+    points,
+    scatter,
+    table,
+    treatments,
+    weights,
+)
+from bertxfer.report.kinds.kind import Kind
+
+_MODULES = (curves, scatter, points, bars, treatments, heads, matrix, loss, epochs, weights, attention, table)
+# In this order a kind for a sweep without a block is looked for.
+KINDS: dict[str, Kind] = {module.KIND.name: module.KIND for module in _MODULES}
+
+__all__ = ["KINDS", "Kind"]

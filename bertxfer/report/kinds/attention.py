@@ -1,0 +1,56 @@
+"""Layers by heads: what the heads attend to, or how much their attention changed, from attention.parquet."""
+
+import dataclasses
+
+import altair as alt
+import pandas as pd
+
+from bertxfer.report import frame, heatmaps
+from bertxfer.report import places as placed
+from bertxfer.report.charts import Chart
+from bertxfer.report.figure import Figure
+from bertxfer.report.kinds.kind import Kind
+from bertxfer.report.kinds.weights import unanalysed
+from bertxfer.report.marks import Marks, order_of
+from bertxfer.store.store import Store
+
+MEASURES = {"similarity": "cosine similarity", "to_sep": "attention to [SEP]", "to_cls": "attention to [CLS]"}
+
+
+def marks(figure: Figure, results: pd.DataFrame, store: Store, dashed: pd.DataFrame | None) -> Marks:
+    """Means over the trials of a facet."""
+    cells = dataclasses.replace(figure, x=None, series=())
+    places, notes = placed.places_of(cells, results, apart="facet", heading=placed.task_alone)
+    done = places[places["state"] == "done"]
+    stored = frame.attention(done["id"], store)
+    notes += unanalysed(done["id"], stored, "attention")
+    asked = figure.measure if isinstance(figure.measure, dict) else {"measure": figure.measure}
+    measures = asked.get("measure") or "similarity"
+    measures = [measures] if isinstance(measures, str) else list(measures)
+    stored = stored[stored["measure"].isin(measures)]
+    # Similarity is of the fine-tuned model with another; what is attended to is of one model.
+    of = asked.get("model")
+    chosen = stored["model"] == (of or "finetuned")
+    stored = stored[chosen | ((stored["measure"] == "similarity") & (stored["model"] == (of or "pretrained")))]
+    joined = stored.merge(done[["id", "facet", "task", "size"]], on="id")
+    joined = joined.sort_values("measure", key=lambda column: column.map(measures.index), kind="stable")
+    joined["facet"] = joined["facet"] + ": " + joined["measure"].map(MEASURES)
+    grouped = joined.groupby(["facet", "task", "size", "layer", "head", "measure"], sort=False)
+    data = grouped.agg(y=("value", "mean"), n=("id", "nunique"), examples=("examples", "sum")).reset_index()
+    return Marks(data.assign(role="cell"), notes)
+
+
+def chart(figure: Figure, marks: Marks) -> Chart:
+    measures = order_of(marks.data["measure"].tolist())
+    # The paper's darkness: more change, or more attention.
+    scale = alt.Scale(scheme="viridis", reverse=measures != ["similarity"])
+    legend = alt.Legend(title=", ".join(MEASURES[measure] for measure in measures), orient="top")
+    tips = heatmaps.of_cell(
+        alt.Tooltip("y:Q", title="mean", format=".4f"),
+        alt.Tooltip("n:Q", title="trials"),
+        alt.Tooltip("examples:Q"),
+    )
+    return heatmaps.layers_by_heads(figure, marks, alt.Color("y:Q", scale=scale, legend=legend), tips)
+
+
+KIND = Kind("attention", marks, chart, caption="Means over dev examples and trials.", has_bars=False)

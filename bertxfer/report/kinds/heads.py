@@ -1,0 +1,65 @@
+"""Layers by heads: the difference from the baseline where that head alone is reinitialized, paired by seed."""
+
+import dataclasses
+
+import altair as alt
+import numpy as np
+import pandas as pd
+
+from bertxfer.report import heatmaps
+from bertxfer.report.charts import Chart
+from bertxfer.report.figure import Figure
+from bertxfer.report.kinds.kind import Kind
+from bertxfer.report.marks import Marks
+from bertxfer.report.places import places_of
+from bertxfer.report.statistics import differences
+from bertxfer.store.store import Store
+
+
+def marks(figure: Figure, results: pd.DataFrame, store: Store, dashed: pd.DataFrame | None) -> Marks:
+    cells = dataclasses.replace(figure, x=None, series=("layer", "head"), series_labels={})
+    places, notes = places_of(cells, results, apart="facet")
+    groups = ["facet", "task", "size", "layer", "head"]
+    compared = differences(places, groups, figure.baseline, ["facet", "task", "size"], "y")
+    compared = compared[compared["layer"].notna() & compared["head"].notna()]
+    undefined = int(compared["undefined"].sum())
+    if undefined:
+        notes.append(f"{undefined} pairs have no defined score and are in no difference.")
+    compared = compared[compared["n"] > 0]
+    if compared.empty:
+        notes.append("No head has a pair of trials, with and without it reinitialized: there is no difference to show.")
+    unpaired = int(compared["unpaired"].sum())
+    if unpaired:
+        notes.append(f"{unpaired} trials have no baseline of the same seed and are in no difference.")
+    points = {end: 100 * compared[name] for end, name in (("y", "mean"), ("low", "low"), ("high", "high"))}
+    data = compared.assign(role="cell", **points)
+    data["label"] = data["y"].map(lambda points: f"{points:+.1f}".replace("-", "−") if abs(points) >= 0.05 else "0.0")
+    return Marks(data.drop(columns=["mean"]), notes)
+
+
+def chart(figure: Figure, marks: Marks) -> Chart:
+    """Differences diverge around zero and are written into the cells."""
+    far = float(np.nanmax(np.abs(marks.data["y"]))) or 1.0
+    scale = alt.Scale(scheme="blueorange", domain=[-far, far], domainMid=0, reverse=True)
+    colour = alt.Color("y:Q", scale=scale, legend=alt.Legend(title="difference, points", orient="top"))
+    # Dark numbers on light cells, white ones on the darkest.
+    ink = alt.condition(f"abs(datum.y) > {0.7 * far:.6g}", alt.value("white"), alt.value("#1a1a1a"))
+    text = alt.Chart().mark_text(fontSize=9).encode(text="label:N", color=ink)
+    tips = heatmaps.of_cell(
+        alt.Tooltip("y:Q", title="difference, points", format="+.2f"),
+        alt.Tooltip("low:Q", title="from", format="+.2f"),
+        alt.Tooltip("high:Q", title="to", format="+.2f"),
+        alt.Tooltip("n:Q", title="pairs"),
+        alt.Tooltip("words:N", title="in words"),
+    )
+    return heatmaps.layers_by_heads(figure, marks, colour, tips, text)
+
+
+KIND = Kind(
+    "heads",
+    marks,
+    chart,
+    caption="Difference from the baseline of the same seed, in points (score ×100).",
+    has_bars=False,
+    needs={"baseline": "shows differences; say from what: {treatment_text: as pretrained}"},
+)

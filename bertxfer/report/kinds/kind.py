@@ -1,0 +1,45 @@
+"""A kind of figure: all that is particular to it, in one place."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pandas as pd
+
+from bertxfer.report.charts import Chart
+from bertxfer.report.figure import Figure
+from bertxfer.report.marks import Marks
+from bertxfer.store.store import Store
+
+# From a figure, the frame of results, the store, and the results of the experiment that is drawn dashed.
+MakeMarks = Callable[[Figure, pd.DataFrame, Store, pd.DataFrame | None], Marks]
+MakeChart = Callable[[Figure, Marks], Chart]
+
+
+def suits_no_sweep(results: pd.DataFrame) -> Mapping[str, Any] | None:
+    return None
+
+
+@dataclass(frozen=True)
+class Kind:
+    name: str
+    marks: MakeMarks | None  # none: it has tables and no chart
+    chart: MakeChart | None
+    caption: str = "Means over seeds."  # what the marks are
+    has_bars: bool = True  # whether the caption says what the bars of the interval are
+    interval: str = "t95"  # where a block names none
+    needs: Mapping[str, str] = field(default_factory=dict)  # keys that a block must have, and why
+    x: str | None = None  # the column of its axis, where that is not the block's to choose
+    labels: str | None = None  # the column of the marks whose words stand left of the first panel
+    # The block for a sweep that has none and would best be drawn as this: what it says beside the kind.
+    suits: Callable[[pd.DataFrame], Mapping[str, Any] | None] = suits_no_sweep
+
+
+def varies(results: pd.DataFrame, column: str) -> bool:
+    """Whether a sweep asked for several values of a column."""
+    return column in results and results[column].nunique() > 1
+
+
+def only_scheme(results: pd.DataFrame, scheme: str) -> bool:
+    """Whether a sweep was of this scheme alone."""
+    return "scheme" in results and set(results["scheme"].dropna()) == {scheme}

@@ -1,0 +1,5 @@
+"""No chart, only the tables that the block names."""
+
+from bertxfer.report.kinds.kind import Kind
+
+KIND = Kind("table", None, None)

@@ -1,0 +1,40 @@
+"""The distance between weights before and after fine-tuning, layer by layer, from weights.parquet."""
+
+import dataclasses
+
+import pandas as pd
+
+from bertxfer.report import charts, frame
+from bertxfer.report import places as placed
+from bertxfer.report.charts import Chart
+from bertxfer.report.figure import Figure
+from bertxfer.report.kinds.kind import Kind
+from bertxfer.report.marks import Marks, followed
+from bertxfer.store.store import Store
+
+
+def marks(figure: Figure, results: pd.DataFrame, store: Store, dashed: pd.DataFrame | None) -> Marks:
+    asked = {"reference": "pretrained", "module": "feedforward.output", "value": "distance", **(figure.measure or {})}
+    places, notes = placed.places_of(dataclasses.replace(figure, x=None), results, heading=placed.task_alone)
+    ids = places.loc[places["state"] == "done", "id"]
+    stored = frame.weights(ids, store)
+    notes += unanalysed(ids, stored, "weights")
+    stored = stored[(stored["reference"] == asked["reference"]) & (stored["module"] == asked["module"])]
+    each = pd.DataFrame({"id": stored["id"], "x": stored["layer"], "y": stored[asked["value"]].astype("float64")})
+    return followed(places, each, figure.interval, notes)
+
+
+def unanalysed(ids: "pd.Series[str]", stored: pd.DataFrame, analysis: str) -> list[str]:
+    """What is said where trials were run without the analysis that a figure draws."""
+    without = len(frame.lacking(ids, stored))
+    note = f"{without} finished trials have no {analysis}.parquet; run them with analysis=[{analysis}]."
+    return [note] if without else []
+
+
+def chart(figure: Figure, marks: Marks) -> Chart:
+    relative = isinstance(figure.measure, dict) and figure.measure.get("value") == "relative"
+    y_label = "L2 distance / norm" if relative else "L2 distance from the pretrained weights"
+    return charts.curves(charts.labelled(figure, "layer", y_label), marks)
+
+
+KIND = Kind("weights", marks, chart)

@@ -1,0 +1,49 @@
+"""The tables that a `figure:` block may name, each made from the frame of results. A new one is a line of MAKERS."""
+
+from dataclasses import replace
+
+import pandas as pd
+
+from bertxfer.errors import ConfigError
+from bertxfer.report.figure import Figure
+from bertxfer.report.tables.bootstrapped import bootstrapped
+from bertxfer.report.tables.comparing import correlations, differences
+from bertxfer.report.tables.heads import heads, quartiles_by_head, quartiles_by_layer
+from bertxfer.report.tables.matrix import matrix
+from bertxfer.report.tables.scores import columns, medians, summary
+from bertxfer.report.tables.table import WORDS, Maker, Table, sentences
+from bertxfer.store.store import Store
+from bertxfer.sweeps.summary import MINI_NOTE
+
+MAKERS: dict[str, Maker] = {
+    "summary": summary,
+    "medians": medians,
+    "differences": differences,
+    "correlations": correlations,
+    "matrix": matrix,
+    "heads": heads,
+    "quartiles_by_layer": quartiles_by_layer,
+    "quartiles_by_head": quartiles_by_head,
+    "columns": columns,
+    "bootstrap": bootstrapped,
+}
+
+__all__ = ["MAKERS", "WORDS", "Table", "make"]
+
+
+def make(results: pd.DataFrame, figure: Figure, store: Store) -> list[Table]:
+    """Every table that the figure names, from a frame of results. A table of nothing says so in its note."""
+    made = []
+    for name in figure.tables:
+        if name not in MAKERS:
+            raise ConfigError("figure.tables", f"{name!r} is not one of {', '.join(MAKERS)}")
+        made.append(_labelled(MAKERS[name](results, figure, store), results))
+    return made
+
+
+def _labelled(table: Table, results: pd.DataFrame) -> Table:
+    """With the models that the numbers are of."""
+    models = list(dict.fromkeys(results["model"]))
+    note = sentences(table.note, f"Model: {', '.join(models)}", MINI_NOTE if "mini" in models else "")
+    data = table.data if "model" in table.data else table.data.assign(model=", ".join(models))
+    return replace(table, note=note, data=data)

@@ -1,0 +1,53 @@
+"""Comparisons as tables: differences from a baseline with their tests, and correlations between tasks."""
+
+import pandas as pd
+
+from bertxfer.report import cells as printed
+from bertxfer.report import comparisons, statistics
+from bertxfer.report.figure import Figure
+from bertxfer.report.frame import select
+from bertxfer.report.tables.table import WORDS, Table, sentences
+from bertxfer.store.store import Store
+
+_FEW = f"Fewer than {statistics.FEWEST_PAIRS} pairs are too few for a claim: no permutation of them is rarer than 0.05"
+_TESTS = {
+    "p (paired t)": "p_t",
+    "p (Wilcoxon)": "p_wilcoxon",
+    "p (permutation)": "p_permutation",
+    "p (Holm)": "p_holm",
+    "p (Benjamini-Hochberg)": "p_bh",
+}
+
+
+def differences(results: pd.DataFrame, figure: Figure, store: Store) -> Table:
+    """Each place minus the baseline, seed by seed, with three tests and two corrections."""
+    table, by = comparisons.places(comparisons.with_baseline(results, figure), figure)
+    baseline = comparisons.baseline(figure)
+    data = statistics.differences(table, by, baseline, comparisons.shared(by, table, baseline), "y")
+    cells = pd.DataFrame({column: data[column].map(printed.text) for column in by})
+    cells["difference x100"] = [printed.signed(100 * value) for value in data["mean"]]
+    cells["95% interval"] = [printed.span(100 * a, 100 * b) for a, b in zip(data["low"], data["high"], strict=True)]
+    cells["effect size"] = [printed.fixed(value, 2) for value in data["effect"]]
+    for name, column in _TESTS.items():
+        cells[name] = [printed.p_value(value) for value in data[column]]
+    cells["pairs"] = data["n"].map(str)
+    cells[WORDS] = data["words"]
+    lonely, undefined = int(data["unpaired"].sum()), int(data["undefined"].sum())
+    note = sentences(
+        f"{lonely} trials have no partner with the same seed and are left out" if lonely else "",
+        f"{undefined} pairs have no defined score and are left out" if undefined else "",
+        _FEW,
+    )
+    return Table("differences", "Differences from the baseline, paired by seed", cells, data, note)
+
+
+def correlations(results: pd.DataFrame, figure: Figure, store: Store) -> Table:
+    """tamkin2020's table 1: do the same permutations suit the same tasks?"""
+    data = statistics.correlations(select(results, figure.where))
+    cells = pd.DataFrame({"tasks compared": [f"{a}, {b}" for a, b in zip(data["a"], data["b"], strict=True)]})
+    for name in ("spearman", "pearson"):
+        both = zip(data[name], data[f"p_{name}"], strict=True)
+        cells[f"{name.title()} (p)"] = [f"{printed.fixed(r, 2)} ({printed.p_value(p)})" for r, p in both]
+    cells["permutations"] = data["n"].map(str)
+    cells[WORDS] = data["words"]
+    return Table("correlations", "Correlations between tasks over permutations of the layers", cells, data)
