@@ -12,15 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from bertxfer.system.package import PACKAGE
+from tests.helpers.guides import guided_files
 
 ROOT = PACKAGE.parent
-GUIDE = ROOT / "docs" / "architecture.md"
-
-
-def guided_files() -> dict[str, str]:
-    """The files that the guides show, by their paths."""
-    shown = re.findall(r"^`([\w/.]+)`:\n\n```\w+\n(.*?)^```", GUIDE.read_text(encoding="utf-8"), re.M | re.S)
-    return dict(shown)
 
 
 @pytest.fixture(scope="module")

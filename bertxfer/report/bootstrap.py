@@ -14,7 +14,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bertxfer.errors import BertxferError
-from bertxfer.report.weighted import Weighted, mean, weighted
+from bertxfer.tasks import metrics
+from bertxfer.tasks.weighted import Weighted, mean
 
 Array = NDArray[Any]
 # With 1,000 the ends moved by up to 1.6 points from one random seed to the next; with 10,000 by less than 0.2.
@@ -53,7 +54,11 @@ def bootstrap(
     # A span task stores the score of every answer, and its metrics are their means.
     of_answers = "question" in predictions and metric in predictions
     labels, values = _matrix(predictions, [trial for side in sides for trial in side], metric if of_answers else None)
-    score = mean if of_answers else weighted(metric)
+    score = mean if of_answers else metrics.named(metric).weighted
+    if score is None:
+        raise BertxferError(
+            f"bootstrap: {metric!r} needs the score of every answer, which these predictions do not have"
+        )
     rng = np.random.default_rng(seed)
     drawn = _resampled(score, labels, values, len(sides), resamples, rng)
     defined = drawn[~np.isnan(drawn)]

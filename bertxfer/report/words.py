@@ -3,6 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
+from bertxfer.config.axes import AXES
+from bertxfer.tasks import metrics
+
 TASKS = {
     "sst2": "SST-2",
     "qnli": "QNLI",
@@ -16,43 +19,22 @@ TASKS = {
     "mnli_mismatched": "MNLI-mm",
     "squad2": "SQuAD 2.0",
 }
-AXES = {
-    "k": "pretrained layers kept (k)",
-    "block": "first layer of the block",
-    "layer": "layer",
-    "head": "attention head",
+# Columns that are not axes of a scheme; those say themselves what figures call them.
+COLUMNS = {
     "data.n": "finetuning examples",
     "data.fraction": "share of the finetuning examples",
     "probe.layer": "probed layer",
     "probe.removed": "top layers removed",
-    "permutation_seed": "permutation",
     "task": "task",
     "intermediate": "intermediate task",
     "epoch": "epochs",
     "step": "iterations",
     "reinit_lr_factor": "learning rate of reinitialized layers",
     "keep_layernorm": "LayerNorm of reinitialized layers",
-    "preserve": "block",
     "seed": "seed",
     "treatment": "treatment",
 }
-METRICS = {
-    "accuracy": "accuracy",
-    "f1": "F1",
-    "macro_f1": "macro F1",
-    "matthews_correlation": "Matthews correlation",
-    "mean_accuracy_f1": "mean of accuracy and F1",
-    "pearson": "Pearson correlation",
-    "spearman": "Spearman correlation",
-    "mean_pearson_spearman": "mean of Pearson and Spearman",
-    "exact_match": "exact match",
-}
-_VALUES = {
-    ("preserve", True): "block preserved",
-    ("preserve", False): "block reinitialized",
-    ("keep_layernorm", True): "LayerNorm kept",
-    ("keep_layernorm", False): "LayerNorm reinitialized",
-}
+_VALUES = {"keep_layernorm": {True: "LayerNorm kept", False: "LayerNorm reinitialized"}}
 
 
 # Columns whose values speak for themselves in a legend.
@@ -64,7 +46,7 @@ def task(name: str) -> str:
 
 
 def axis(column: str) -> str:
-    return AXES.get(column, column)
+    return AXES[column].label if column in AXES else COLUMNS.get(column, column)
 
 
 def legend(columns: Sequence[str]) -> str | None:
@@ -78,7 +60,8 @@ def named(column: str, said: str) -> str:
 
 
 def metric(name: str) -> str:
-    return METRICS.get(name.removeprefix("metrics."), name.removeprefix("metrics."))
+    name = name.removeprefix("metrics.")
+    return metrics.named(name).label if any(name in known for known in metrics.METRICS.values()) else name
 
 
 def value(column: str, said: Any) -> str:
@@ -91,6 +74,7 @@ def value(column: str, said: Any) -> str:
         return "all" if said == "all" else f"{int(said):,}"
     if column == "reinit_lr_factor":
         return "same learning rate" if float(said) == 1 else f"learning rate ×{float(said):g}"
-    if (column, said) in _VALUES:
-        return _VALUES[column, said]
+    values = AXES[column].values if column in AXES else _VALUES.get(column, {})
+    if said in values:
+        return values[said]
     return f"{said:g}" if isinstance(said, float) else str(said)

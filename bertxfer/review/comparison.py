@@ -9,14 +9,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from bertxfer.config.axes import AXES
 from bertxfer.review.listing import Broken, ListedPoint, Listing
 
 # What a scientific key is made of, where it is not simply the config key of the same name.
 _MADE_OF: dict[str, tuple[str, ...]] = {
-    "treatment": (
-        *("scheme", "k", "block", "block_size", "preserve", "layer", "head", "permutation_seed", "order", "part"),
-        *("init", "keep_layernorm", "reinit_lr_factor", "seed", "seeds"),
-    ),
+    "treatment": ("scheme", *AXES, "part", "init", "keep_layernorm", "reinit_lr_factor", "seed", "seeds"),
     "seeds": ("seed", "seeds", "permutation_seed"),
     "data": ("data", "task.default_n", "task.kind", "model.positions"),
     "task": ("task", "data.root"),

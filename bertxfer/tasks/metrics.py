@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from bertxfer.tasks import answers
+from bertxfer.errors import BertxferError
+from bertxfer.tasks import answers, weighted
+from bertxfer.tasks.weighted import Weighted
 
 Score = Callable[[Sequence[Any], Sequence[Any]], float]  # of references and predictions
 
@@ -17,18 +19,21 @@ class Metric:
     name: str  # in configs and results
     label: str  # in figures and tables
     score: Score
+    weighted: Weighted | None = None  # the same over many resamples at once; none where rows have scores of their own
     two_classes: bool = False  # is of the second of two classes
 
 
 METRICS: dict[str, dict[str, Metric]] = {}  # by the kind of task
 
 
-def metric(kind: str, label: str, name: str | None = None, two_classes: bool = False) -> Callable[[Score], Score]:
+def metric(
+    kind: str, label: str, weighted: Weighted | None = None, name: str | None = None, two_classes: bool = False
+) -> Callable[[Score], Score]:
     """Registers a function as the metric of its name."""
 
     def register(function: Score) -> Score:
         own = name or function.__name__
-        METRICS.setdefault(kind, {})[own] = Metric(own, label, function, two_classes)
+        METRICS.setdefault(kind, {})[own] = Metric(own, label, function, weighted, two_classes)
         return function
 
     return register
@@ -38,13 +43,13 @@ def metric(kind: str, label: str, name: str | None = None, two_classes: bool = F
 # 1.3 s and 117 MB, which a worker that measures accuracy need not spend.
 
 
-@metric("classification", "accuracy")
+@metric("classification", "accuracy", weighted.accuracy)
 def accuracy(references: Sequence[int], predictions: Sequence[int]) -> float:
     """The share of right predictions."""
     return float(np.mean(np.equal(references, predictions)))
 
 
-@metric("classification", "F1", two_classes=True)
+@metric("classification", "F1", weighted.f1, two_classes=True)
 def f1(references: Sequence[int], predictions: Sequence[int]) -> float:
     """Harmonic mean of precision and recall of the second of two classes; nan where no label is of that class.
 
@@ -55,7 +60,7 @@ def f1(references: Sequence[int], predictions: Sequence[int]) -> float:
     return float(f1_score(references, predictions, pos_label=1)) if 1 in references else math.nan
 
 
-@metric("classification", "macro F1")
+@metric("classification", "macro F1", weighted.macro_f1)
 def macro_f1(references: Sequence[int], predictions: Sequence[int]) -> float:
     """The unweighted mean of the F1 of every class that occurs."""
     from sklearn.metrics import f1_score
@@ -63,7 +68,7 @@ def macro_f1(references: Sequence[int], predictions: Sequence[int]) -> float:
     return float(f1_score(references, predictions, average="macro", zero_division=np.nan))
 
 
-@metric("classification", "Matthews correlation")
+@metric("classification", "Matthews correlation", weighted.matthews)
 def matthews_correlation(references: Sequence[int], predictions: Sequence[int]) -> float:
     """0 for a constant prediction, by the convention that CoLA's scores follow; nan where the labels are constant."""
     from sklearn.metrics import matthews_corrcoef
@@ -71,13 +76,13 @@ def matthews_correlation(references: Sequence[int], predictions: Sequence[int]) 
     return float(matthews_corrcoef(references, predictions)) if _varies(references) else math.nan
 
 
-@metric("classification", "mean of accuracy and F1", two_classes=True)
+@metric("classification", "mean of accuracy and F1", weighted.mean_of(weighted.accuracy, weighted.f1), two_classes=True)
 def mean_accuracy_f1(references: Sequence[int], predictions: Sequence[int]) -> float:
     """The mean of accuracy and F1, as GLUE reports MRPC and QQP."""
     return _mean([accuracy(references, predictions), f1(references, predictions)])
 
 
-@metric("regression", "Pearson correlation")
+@metric("regression", "Pearson correlation", weighted.pearson)
 def pearson(references: Sequence[float], predictions: Sequence[float]) -> float:
     """Linear correlation; nan where one side is constant."""
     from scipy import stats
@@ -86,7 +91,7 @@ def pearson(references: Sequence[float], predictions: Sequence[float]) -> float:
     return float(stats.pearsonr(references, predictions).statistic) if defined else math.nan
 
 
-@metric("regression", "Spearman correlation")
+@metric("regression", "Spearman correlation", weighted.spearman)
 def spearman(references: Sequence[float], predictions: Sequence[float]) -> float:
     """Correlation of ranks; nan where one side is constant."""
     from scipy import stats
@@ -95,13 +100,13 @@ def spearman(references: Sequence[float], predictions: Sequence[float]) -> float
     return float(stats.spearmanr(references, predictions).statistic) if defined else math.nan
 
 
-@metric("regression", "mean of Pearson and Spearman")
+@metric("regression", "mean of Pearson and Spearman", weighted.mean_of(weighted.pearson, weighted.spearman))
 def mean_pearson_spearman(references: Sequence[float], predictions: Sequence[float]) -> float:
     """The mean of the two correlations, as GLUE reports STS-B."""
     return _mean([pearson(references, predictions), spearman(references, predictions)])
 
 
-@metric("regression", "mean squared error")
+@metric("regression", "mean squared error", weighted.mse)
 def mse(references: Sequence[float], predictions: Sequence[float]) -> float:
     """The mean squared difference of scores."""
     return float(np.mean(np.square(np.subtract(references, predictions))))
@@ -122,9 +127,17 @@ _ANSWERS: dict[str, tuple[str, Callable[[str, Sequence[str]], float]]] = {
     "f1": ("F1", answers.f1),
 }
 for _name, (_label, _one) in _ANSWERS.items():
-    metric("span", _label, _name)(_of_answers(_one, None))
+    metric("span", _label, name=_name)(_of_answers(_one, None))
     for _group, _answerable in (("answerable", True), ("unanswerable", False)):
-        metric("span", f"{_label}, {_group}", f"{_name}_{_group}")(_of_answers(_one, _answerable))
+        metric("span", f"{_label}, {_group}", name=f"{_name}_{_group}")(_of_answers(_one, _answerable))
+
+
+def named(name: str) -> Metric:
+    """A metric by its name alone, for results that do not say the kind of their task; F1 is then that of classes."""
+    known = {**METRICS["span"], **METRICS["regression"], **METRICS["classification"]}
+    if name not in known:
+        raise BertxferError(f"the metric {name!r} is not one of {', '.join(known)}")
+    return known[name]
 
 
 def score(kind: str, names: Sequence[str], references: Sequence[Any], predictions: Sequence[Any]) -> dict[str, float]:

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from bertxfer.errors import BertxferError
 from bertxfer.report.bootstrap import bootstrap
-from bertxfer.report.weighted import weighted
 from bertxfer.tasks import metrics
 
 Array = NDArray[Any]
@@ -74,7 +73,7 @@ def test_metrics_of_classes_are_those_of_trials(name: str, classes: int) -> None
     weights = rng.multinomial(12, np.full(12, 1 / 12), size=20).astype(float)
     weights[0] = 12.0 * (labels == 0) / (labels == 0).sum()  # constant labels
     expected = written_out("classification", name, labels, guesses, weights)
-    assert weighted(name)(labels, guesses, weights) == pytest.approx(np.array(expected), nan_ok=True)
+    assert metrics.named(name).weighted(labels, guesses, weights) == pytest.approx(np.array(expected), nan_ok=True)
 
 
 @pytest.mark.parametrize("name", list(metrics.METRICS["regression"]))
@@ -85,7 +84,7 @@ def test_metrics_of_scores_are_those_of_trials(name: str) -> None:
     weights = rng.multinomial(30, np.full(30, 1 / 30), size=20).astype(float)
     weights[0] = 5.0 * (labels == labels[0])  # constant labels
     expected = written_out("regression", name, labels, guesses, weights)
-    assert weighted(name)(labels, guesses, weights) == pytest.approx(np.array(expected), nan_ok=True)
+    assert metrics.named(name).weighted(labels, guesses, weights) == pytest.approx(np.array(expected), nan_ok=True)
 
 
 def realistic(metric: str) -> tuple[pd.DataFrame, list[str], list[str]]:

@@ -1,6 +1,6 @@
 """Metrics of many resamples at once: a resample is how often each dev row was drawn, so rows are counted, not copied.
 
-Each is the same number as in bertxfer/tasks/metrics.py would be for the rows written out, for all trials and resamples
+Each is the same number as in metrics.py would be for the rows written out, for all trials and resamples
 in a few matrix products: 10,000 resamples of 10 trials with 1,000 rows take 0.5 s, and 2 s where ranks are needed.
 """
 
@@ -11,19 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bertxfer.errors import BertxferError
-
 Array = NDArray[Any]
 # Labels of the rows, a line of predictions per trial, a line of weights per resample: a line of scores per resample.
 Weighted = Callable[[Array, Array, Array], Array]
 _CONSTANT = 1e-12  # a variance below this share of the largest square is the rounding of one that is zero
-
-
-def weighted(metric: str) -> Weighted:
-    """The metric of that name."""
-    if metric not in _METRICS:
-        raise BertxferError(f"bootstrap: {metric!r} is not one of {', '.join(_METRICS)}")
-    return _METRICS[metric]
 
 
 def mean(labels: Array, values: Array, weights: Array) -> Array:
@@ -31,11 +22,11 @@ def mean(labels: Array, values: Array, weights: Array) -> Array:
     return weights @ values.T.astype(float) / weights.sum(axis=1, keepdims=True)
 
 
-def _accuracy(labels: Array, predictions: Array, weights: Array) -> Array:
+def accuracy(labels: Array, predictions: Array, weights: Array) -> Array:
     return mean(labels, predictions == labels, weights)
 
 
-def _mse(labels: Array, predictions: Array, weights: Array) -> Array:
+def mse(labels: Array, predictions: Array, weights: Array) -> Array:
     return mean(labels, np.square(predictions - labels), weights)
 
 
@@ -52,18 +43,18 @@ def _counts(labels: Array, predictions: Array, weights: Array, classes: Array) -
     return total(right), total(predicted), there
 
 
-def _f1(labels: Array, predictions: Array, weights: Array) -> Array:
+def f1(labels: Array, predictions: Array, weights: Array) -> Array:
     right, predicted, there = (part[:, :, 0] for part in _counts(labels, predictions, weights, np.array([1])))
     return _where(there > 0, 2 * right, there + predicted)
 
 
-def _macro_f1(labels: Array, predictions: Array, weights: Array) -> Array:
+def macro_f1(labels: Array, predictions: Array, weights: Array) -> Array:
     right, predicted, there = _counts(labels, predictions, weights, np.unique([labels, *predictions]))
     occurs = predicted + there > 0
     return np.asarray(_where(occurs, 2 * right, predicted + there, 0.0).sum(axis=2) / occurs.sum(axis=2))
 
 
-def _matthews(labels: Array, predictions: Array, weights: Array) -> Array:
+def matthews(labels: Array, predictions: Array, weights: Array) -> Array:
     """0 for a constant prediction, nan for constant labels."""
     right, predicted, there = _counts(labels, predictions, weights, np.unique([labels, *predictions]))
     rows = weights.sum(axis=1, keepdims=True)
@@ -74,7 +65,7 @@ def _matthews(labels: Array, predictions: Array, weights: Array) -> Array:
     return np.where(of_labels > 0, scores, math.nan)
 
 
-def _pearson(labels: Array, predictions: Array, weights: Array) -> Array:
+def pearson(labels: Array, predictions: Array, weights: Array) -> Array:
     x = labels.astype(float) - labels.mean()
     y = (predictions - predictions.mean(axis=1, keepdims=True)).astype(float)
     mean_x, mean_y = mean(x, x[None], weights), mean(x, y, weights)
@@ -83,7 +74,7 @@ def _pearson(labels: Array, predictions: Array, weights: Array) -> Array:
     return _where(of_x * of_y > 0, mean(x, x * y, weights) - mean_x * mean_y, np.sqrt(of_x * of_y))
 
 
-def _spearman(labels: Array, predictions: Array, weights: Array) -> Array:
+def spearman(labels: Array, predictions: Array, weights: Array) -> Array:
     """Correlation of ranks, equal values sharing one, about the middle rank, which is the mean of all."""
     x = _ranks(labels, weights)
     of_x = (weights * x * x).sum(axis=1)
@@ -117,20 +108,7 @@ def _where(defined: Array, above: Array, below: Array, otherwise: float = math.n
     return np.where(defined, above / np.where(defined, below, 1.0), otherwise)
 
 
-def _mean_of(*parts: Weighted) -> Weighted:
+def mean_of(*parts: Weighted) -> Weighted:
     return lambda labels, predictions, weights: np.asarray(
         np.mean([part(labels, predictions, weights) for part in parts], axis=0)
     )
-
-
-_METRICS: dict[str, Weighted] = {
-    "accuracy": _accuracy,
-    "f1": _f1,
-    "macro_f1": _macro_f1,
-    "mean_accuracy_f1": _mean_of(_accuracy, _f1),
-    "matthews_correlation": _matthews,
-    "pearson": _pearson,
-    "spearman": _spearman,
-    "mean_pearson_spearman": _mean_of(_pearson, _spearman),
-    "mse": _mse,
-}
