@@ -35,6 +35,16 @@ class Verb:
 VERBS: dict[str, Verb] = {}
 
 
+def markdown() -> str:
+    """The table of the README."""
+    rows = [f"| `{verb.name} {_in_cell(verb.arguments)}` | {verb.promise} |" for verb in VERBS.values()]
+    return "\n".join(["| verb | what it does |", "|---|---|", *rows]) + "\n"
+
+
+def _in_cell(text: str) -> str:
+    return text.replace("|", r"\|")
+
+
 def verb(arguments: str, promise: str) -> Callable[[Run], Run]:
     """Registers a function as the verb of its name."""
 

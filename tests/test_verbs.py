@@ -6,13 +6,17 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from bertxfer import verbs
 from bertxfer.config.composer import Composer
 from bertxfer.config.experiments import names
 from bertxfer.config.schema import conf_dir
 from bertxfer.review import experiments
 from bertxfer.store.store import Store
+from bertxfer.system.package import PACKAGE
 from tests.helpers.commands import Run, only_line
 from tests.helpers.stored import finish, point
+
+KOVALEVA = ("fig5", "fig6", "table1")
 
 
 @pytest.fixture
@@ -99,3 +103,37 @@ def test_experiments_are_listed_on_the_command_line(bertxfer: Run) -> None:
     ran = bertxfer("experiments", "model=mini", "scale=tiny", "data.root=null")
     assert ran.returncode == 0, ran.stderr
     assert next(line for line in ran.stdout.splitlines() if "tamkin2020/fig2" in line).split()[3] == "48"
+
+
+def test_every_verb_is_in_help_completion_and_the_readme(bertxfer: Run) -> None:
+    text = bertxfer("--help").stdout
+    for verb in verbs.VERBS.values():
+        assert f"  {verb.name} {verb.arguments}" in text and verb.promise in text
+        shown = bertxfer(verb.name, "--help")
+        assert shown.returncode == 0 and verb.promise[1:] in " ".join(shown.stdout.split())
+    assert set(completed(bertxfer, "bertxfer ")) == set(verbs.VERBS)
+    readme = (PACKAGE.parent / "README.md").read_text(encoding="utf-8")
+    assert f"<!-- the verbs -->\n{verbs.markdown()}<!-- the end of the verbs -->" in readme
+
+
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("bertxfer ver", ["verify"]),
+        ("bertxfer exp", ["explain", "experiments", "export"]),
+        ("bertxfer plan sch", ["scheme="]),
+        ("bertxfer report scheme=inc", ["scheme=incremental"]),
+        ("bertxfer scheme=inc", ["scheme=incremental"]),
+        ("bertxfer -m experiment=kovaleva2019/", [f"experiment=kovaleva2019/{name}" for name in KOVALEVA]),
+        ("bertxfer plan -m experiment=kovaleva2019/fig", [f"experiment=kovaleva2019/{name}" for name in KOVALEVA[:2]]),
+    ],
+)
+def test_completion(line: str, offered: list[str], bertxfer: Run) -> None:
+    assert completed(bertxfer, line) == offered
+
+
+def completed(bertxfer: Run, line: str) -> list[str]:
+    """What a shell would offer, as the script of `-sc install=bash` asks for it."""
+    ran = bertxfer("-sc", "query=bash", env={"COMP_LINE": line, "COMP_POINT": str(len(line))})
+    assert ran.returncode == 0 and not ran.stderr, ran.stderr
+    return [word for word in ran.stdout.split() if word.startswith(line.rsplit(" ", 1)[-1])]

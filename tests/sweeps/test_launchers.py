@@ -7,12 +7,15 @@ import shutil
 import signal
 import subprocess
 import time
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
+import yaml
 
+from bertxfer.config.schema import conf_dir
 from bertxfer.errors import ConfigError
-from bertxfer.sweeps.launchers import make
+from bertxfer.sweeps.launchers import LAUNCHERS, make
 from bertxfer.sweeps.launchers.local import Local, visible_gpus
 from bertxfer.sweeps.launchers.slurm import Slurm, chunks
 from tests.helpers.commands import Run, tiny_words
@@ -252,3 +255,12 @@ def test_settings_of_launchers_are_checked(bertxfer: Run) -> None:
     habit = bertxfer("hydra/launcher=submitit_slurm", "-m", "seed=0,1")
     assert habit.returncode == 2
     assert "hydra/launcher=slurm" in habit.stderr
+
+
+@pytest.mark.parametrize("name", list(LAUNCHERS))
+def test_the_settings_that_a_config_shows_are_the_launchers_own(name: str) -> None:
+    shown = yaml.safe_load((conf_dir() / "hydra" / "launcher" / f"{name}.yaml").read_text())
+    assert shown.pop("kind") == name and shown.pop("_target_").startswith("hydra_plugins.")
+    own = asdict(LAUNCHERS[name]())
+    assert {key: own[key] for key in shown} == shown
+    assert {"stale_seconds", "max_crashes"} <= set(shown)
