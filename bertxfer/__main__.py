@@ -24,6 +24,7 @@ def main() -> None:
 
 
 def run(words: Sequence[str]) -> int:
+    """Does what the words of a command line ask for, and returns the exit status."""
     if words and words[0] in verbs.VERBS:
         try:
             return verbs.VERBS[words[0]](words[1:])

@@ -5,13 +5,13 @@ from typing import Any
 
 
 class BertxferError(Exception):
-    """Anything said to the user without a traceback; `status` is what the process then exits with."""
+    """Anything reported to the user without a traceback; `status` is what the process then exits with."""
 
     status = 1
 
 
 class ConfigError(BertxferError):
-    """A value of the config that cannot be run, with the key that holds it, and the place in the grids if it is one."""
+    """A value of the config that cannot be run, with the key that holds it, and the axes of its place in a sweep."""
 
     status = 2
     axes: Mapping[str, Any] | None = None
@@ -26,10 +26,10 @@ class Absent(ConfigError):
 
 
 class DataError(BertxferError):
-    """A data set that cannot be used, with the file and where in it."""
+    """A data set that cannot be used, with the file and the line."""
 
-    def __init__(self, place: object, message: str) -> None:
-        super().__init__(f"{place}: {message}")
+    def __init__(self, location: object, message: str) -> None:
+        super().__init__(f"{location}: {message}")
 
 
 class Interrupted(Exception):
@@ -41,7 +41,7 @@ class Interrupted(Exception):
 
 
 class ArtifactGone(Exception):
-    """What a trial was to begin with was evicted or damaged since it was taken; it is made again first."""
+    """What a trial was to begin with was evicted or damaged after the trial was taken; it is made again first."""
 
 
 class TrialError(BertxferError):
@@ -49,4 +49,4 @@ class TrialError(BertxferError):
 
 
 class TrialsFailed(TrialError):
-    """A sweep that ended, with trials in it that did not."""
+    """A sweep that ended with failed trials in it."""

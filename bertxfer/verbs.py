@@ -60,8 +60,8 @@ def status(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
     from bertxfer.sweeps.status import show
 
     parser.add_argument("name", nargs="?", help="a sweep (the beginning of its name is enough) or a trial's id")
-    given = parser.parse_args(words)
-    show(given.output_dir, given.name)
+    args = parser.parse_args(words)
+    show(args.output_dir, args.name)
     return 0
 
 
@@ -75,13 +75,13 @@ def worker(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
 
     parser.add_argument("sweep")
     parser.add_argument("--threads", type=int, default=1, help="CPU threads (1)")
-    parser.add_argument("--trials", type=int, default=None, help="end after so many trials")
+    parser.add_argument("--trials", type=int, default=None, help="stop after this many trials")
     parser.add_argument("--stale-seconds", type=float, default=Rules.stale_seconds)
-    given = parser.parse_args(words)
-    sweep = manifest.read(manifest.find(given.output_dir, given.sweep))
+    args = parser.parse_args(words)
+    sweep = manifest.read(manifest.find(args.output_dir, args.sweep))
     launch = latest_launch(sweep.folder) or new_launch(sweep, "joined")
-    rules = Rules(given.stale_seconds)
-    supervise(Post(str(sweep.folder), launch, rules, given.threads, limit=given.trials))
+    rules = Rules(args.stale_seconds)
+    supervise(Post(str(sweep.folder), launch, rules, args.threads, limit=args.trials))
     counts = Watch(sweep, Queue(sweep.store, launch, rules)).look()
     print(counts_line(counts, len(sweep.trials)))
     return 1 if counts["failed"] else 0
@@ -95,11 +95,11 @@ def cancel(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
     from bertxfer.sweeps.launchers.slurm import cancel_jobs
 
     parser.add_argument("sweep")
-    given = parser.parse_args(words)
-    sweep = manifest.read(manifest.find(given.output_dir, given.sweep))
+    args = parser.parse_args(words)
+    sweep = manifest.read(manifest.find(args.output_dir, args.sweep))
     mark_cancelled(sweep)
     ended = [*cancel_jobs(sweep), *end_workers(sweep)]
-    print(f"{sweep.name}: {len(ended)} workers given to end{': ' + ', '.join(ended) if ended else ''}")
+    print(f"{sweep.name}: {len(ended)} workers told to stop{': ' + ', '.join(ended) if ended else ''}")
     return 0
 
 
@@ -114,17 +114,17 @@ def report(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
     parser.add_argument("-cd", "--config-dir", action="append", default=[], help="one more folder of configs")
     default = parser.get_default("output_dir")
     parser.set_defaults(output_dir=None)
-    given = parser.parse_intermixed_args(words)
-    named = len(given.words) == 1 and "=" not in given.words[0]
-    if named or not given.words:
-        about = subject.of_sweep((given.output_dir or default).absolute(), *(given.words or [None]))
+    args = parser.parse_intermixed_args(words)
+    named = len(args.words) == 1 and "=" not in args.words[0]
+    if named or not args.words:
+        about = subject.of_sweep((args.output_dir or default).absolute(), *(args.words or [None]))
     else:
-        about = subject.of_words(given.words, given.output_dir, given.config_dir)
+        about = subject.of_words(args.words, args.output_dir, args.config_dir)
     print(f"report in {page.write(about)}")
     return 0
 
 
-@verb("[the words of a run]", "shows what a run would do, what of it is done and what it takes, and starts nothing")
+@verb("[the words of a run]", "shows what a run would do, how much is done and what the rest takes, and starts nothing")
 def plan(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
     import json
 
@@ -136,18 +136,18 @@ def plan(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
     _hydra_words(parser)
     parser.add_argument("--trials", action="store_true", help="list every trial")
     parser.add_argument("--json", action="store_true", help="for programs")
-    parser.add_argument("--stand-ins", action="store_true", help="plan also what needs data or models that are absent")
-    parser.add_argument("--all", action="store_true", help="check every experiment instead, a line each")
+    parser.add_argument("--stand-ins", action="store_true", help="also plan what needs data or models that are absent")
+    parser.add_argument("--all", action="store_true", help="check every experiment instead, one line each")
     parser.set_defaults(output_dir=None)
-    given = parser.parse_intermixed_args(words)
-    if given.all:
+    args = parser.parse_intermixed_args(words)
+    if args.all:
         return _check_all()
-    composer, overrides = _composer(given)
-    plan = planning.plan(overrides, given.multirun, composer, Inputs(given.stand_ins), given.output_dir)
-    if given.json:
+    composer, overrides = _composer(args)
+    plan = planning.plan(overrides, args.multirun, composer, Inputs(args.stand_ins), args.output_dir)
+    if args.json:
         print(json.dumps(planning.as_dict(plan), indent=2))
     else:
-        planning.show(plan, Console(markup=False, emoji=False), given.trials)
+        planning.show(plan, Console(markup=False, emoji=False), args.trials)
     return 0
 
 
@@ -172,33 +172,33 @@ def explain(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
 
     parser.add_argument("key", help="as optimizer.lr, or a group as optimizer for all its keys")
     _hydra_words(parser)
-    given = parser.parse_intermixed_args(words)
-    composer, overrides = _composer(given)
-    print("\n".join(explaining.explain(given.key, overrides, composer)))
+    args = parser.parse_intermixed_args(words)
+    composer, overrides = _composer(args)
+    print("\n".join(explaining.explain(args.key, overrides, composer)))
     return 0
 
 
 def _hydra_words(parser: argparse.ArgumentParser) -> None:
-    """What a run takes of Hydra's."""
+    """Adds the arguments of Hydra's that a run takes."""
     parser.add_argument("words", nargs="*", metavar="key=value", help="the words of a run")
     parser.add_argument("-m", "--multirun", action="store_true", help="as for a run: a sweep")
     parser.add_argument("-cd", "--config-dir", action="append", default=[], help="one more folder of configs")
     parser.add_argument("-cn", "--config-name", default="config")
 
 
-def _composer(given: argparse.Namespace) -> tuple["Composer", list[str]]:
-    """A composer as a run with these words has it, and the overrides that are not Hydra's own."""
+def _composer(args: argparse.Namespace) -> tuple["Composer", list[str]]:
+    """A composer as a run with these words would have it, and the overrides that are not Hydra's own."""
     from bertxfer.config import command_line
     from bertxfer.config.composer import Composer
     from bertxfer.config.schema import conf_dir
     from bertxfer.errors import ConfigError
     from bertxfer.trials import schemes  # noqa: F401  their axes are part of the schema
 
-    for folder in given.config_dir:
+    for folder in args.config_dir:
         if not Path(folder).is_dir():
             raise ConfigError("--config-dir", f"there is no folder {folder}")
-    ours, hydras = command_line.ours_and_hydras(command_line.in_order(given.words))
-    return Composer(conf_dir(), hydras, given.config_dir, given.config_name), ours
+    ours, hydras = command_line.ours_and_hydras(command_line.in_order(args.words))
+    return Composer(conf_dir(), hydras, args.config_dir, args.config_name), ours
 
 
 @verb("[revision] [experiment ...]", "says which trials the working tree adds, removes and changes since a revision")
@@ -211,11 +211,11 @@ def diff(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
     parser.add_argument("experiments", nargs="*", help="only these, as tamkin2020/fig2 (all)")
     parser.add_argument("--format", choices=("text", "markdown", "json"), default="text")
     parser.add_argument("--exit-code", action="store_true", help="end with 1 if trials change, with 2 if any is broken")
-    given = parser.parse_intermixed_args(words)
-    reviewed = review(given.revision, given.experiments, Store(given.output_dir.absolute()))
-    render = {"text": rendering.text, "markdown": rendering.markdown, "json": rendering.as_json}[given.format]
+    args = parser.parse_intermixed_args(words)
+    reviewed = review(args.revision, args.experiments, Store(args.output_dir.absolute()))
+    render = {"text": rendering.text, "markdown": rendering.markdown, "json": rendering.as_json}[args.format]
     print(render(reviewed))
-    return (2 if reviewed.broken_now else 1 if reviewed.changes else 0) if given.exit_code else 0
+    return (2 if reviewed.broken_now else 1 if reviewed.changes else 0) if args.exit_code else 0
 
 
 @verb("[key=value ...]", "lists the presets: their trials, how many are done, and what the rest costs")
@@ -227,10 +227,10 @@ def experiments(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
 
     _hydra_words(parser)
     parser.set_defaults(output_dir=None)
-    given = parser.parse_intermixed_args(words)
-    composer, overrides = _composer(given)
+    args = parser.parse_intermixed_args(words)
+    composer, overrides = _composer(args)
     table = Table("experiment", "trials", "done", "cost of the rest, one worker", "what")
-    for preset in presets(overrides, composer, given.output_dir):
+    for preset in presets(overrides, composer, args.output_dir):
         counts = ("?", "?", "?") if preset.problem else (str(preset.trials), str(preset.done), preset.cost)
         table.add_row(preset.name, *counts, preset.problem or preset.description)
     Console(markup=False, emoji=False).print(table)
@@ -243,12 +243,12 @@ def export(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
     from bertxfer.store.store import Store
 
     parser.add_argument("file", type=Path, help="NAME.parquet or NAME.csv")
-    given = parser.parse_args(words)
-    table, refused = results.export(given.file, Store(given.output_dir))
+    args = parser.parse_args(words)
+    table, refused = results.export(args.file, Store(args.output_dir))
     for sentence in refused:
         print(f"left out  {sentence}", file=sys.stderr)
     left = f", {len(refused)} left out" if refused else ""
-    print(f"{given.file}: {len(table)} trials, {int((table['state'] == 'done').sum())} of them done{left}")
+    print(f"{args.file}: {len(table)} trials, {int((table['state'] == 'done').sum())} of them done{left}")
     return 1 if refused else 0
 
 
@@ -259,16 +259,16 @@ def track(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
 
     parser.add_argument("tracker", help=f"one of {', '.join(trackers.TRACKERS)}")
     parser.add_argument("sweep", nargs="?", help="only the trials of this sweep (all that are stored)")
-    given = parser.parse_args(words)
-    trackers.check([given.tracker], "tracker")
-    store = Store(given.output_dir.absolute())
-    if given.sweep is None:
-        asked = sorted(store.finished())
+    args = parser.parse_args(words)
+    trackers.check([args.tracker], "tracker")
+    store = Store(args.output_dir.absolute())
+    if args.sweep is None:
+        trial_ids = sorted(store.finished())
     else:
-        asked = [trial.id for trial in manifest.outline(manifest.find(given.output_dir, given.sweep)).trials]
-    done = [trial_id for trial_id in asked if store.complete(trial_id)]
-    failed = sum(not tracking.track(trial_id, store, [given.tracker], print) for trial_id in done)
-    print(f"{given.tracker}: {len(done) - failed} of {len(done)} finished trials are logged")
+        trial_ids = [trial.id for trial in manifest.outline(manifest.find(args.output_dir, args.sweep)).trials]
+    done = [trial_id for trial_id in trial_ids if store.complete(trial_id)]
+    failed = sum(not tracking.track(trial_id, store, [args.tracker], print) for trial_id in done)
+    print(f"{args.tracker}: {len(done) - failed} of {len(done)} finished trials are logged")
     return 1 if failed else 0
 
 
@@ -278,15 +278,15 @@ def verify(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
     from bertxfer.sweeps import verify as verifying
 
     parser.add_argument("name", nargs="?", help="a trial's id, or a sweep (all that is stored)")
-    parser.add_argument("--sample", type=int, default=5, help="so many trials, drawn at random (5); 0: all")
-    parser.add_argument("--seed", type=int, default=0, help="of the drawing (0)")
+    parser.add_argument("--sample", type=int, default=5, help="how many trials to draw at random (5); 0: all")
+    parser.add_argument("--seed", type=int, default=0, help="of the random draw (0)")
     parser.add_argument("--tolerance", type=float, default=0.01, help="how far a metric may be off (0.01)")
-    given = parser.parse_args(words)
-    store = Store(given.output_dir.absolute())
-    ids = verifying.sample(verifying.done(store, given.name), given.sample, given.seed)
+    args = parser.parse_args(words)
+    store = Store(args.output_dir.absolute())
+    ids = verifying.sample(verifying.done(store, args.name), args.sample, args.seed)
     verdicts = []
     for trial_id in ids:
-        verdicts.append(verifying.verify(trial_id, store, given.tolerance))
+        verdicts.append(verifying.verify(trial_id, store, args.tolerance))
         print(verdicts[-1], flush=True)
     print(verifying.counted(verdicts))
     return 0 if all(verdict.agrees for verdict in verdicts) else 1

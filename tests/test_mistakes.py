@@ -31,7 +31,7 @@ SAID = [
     ("hydra/launcher=submitit_slurm -m seed=0,1", "submitit_slurm is slurm here"),
     ("runtime.output_dir=/proc/none data.n=8", "No such file or directory; runtime.output_dir (or BERTXFER_OUTPUT)"),
     ("export results.xlsx", "results.xlsx: the name must end in .parquet or .csv"),
-    ("--config-dir conf task=torn", "torn.yaml:3: is no YAML"),
+    ("--config-dir conf task=torn", "torn.yaml:3: is not valid YAML"),
 ]
 
 

@@ -1,6 +1,6 @@
-"""Refusals: a config that cannot be run is told so by key, before anything heavy is imported.
+"""Refusals: a config that cannot be run is refused by key, before anything heavy is imported.
 
-What a key allows by itself is declared with it (config/schema.py); here is what keys must agree on.
+What a key allows by itself is declared with it (config/schema.py); this module checks what keys must agree on.
 """
 
 from bertxfer.config import keys

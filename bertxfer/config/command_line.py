@@ -1,4 +1,4 @@
-"""The words of a command line, put in an order that Hydra accepts, and told apart: flags, overrides, Hydra's own."""
+"""The words of a command line, put in an order that Hydra accepts, and sorted into flags, overrides, Hydra's own."""
 
 import re
 from collections.abc import Sequence
@@ -23,13 +23,13 @@ _INFO = ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath")
 
 
 def in_order(words: Sequence[str]) -> list[str]:
-    """Flags first, then overrides: argparse takes no overrides after a flag that stands between them."""
+    """Flags first, then overrides: argparse accepts no more overrides after a flag that stands among them."""
     flags, overrides = apart(words)
     return [*flags, *overrides]
 
 
 def apart(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Flags with their values, and overrides."""
+    """The flags with their values, and the overrides."""
     flags: list[str] = []
     overrides: list[str] = []
     rest = list(words)
@@ -64,6 +64,6 @@ def _unquoted_range(word: str) -> str:
 
 
 def _unquoted_list(word: str) -> str:
-    """`analysis=weights,attention` asks for both, and is not a sweep: what a trial leaves behind is no axis."""
+    """`analysis=weights,attention` asks for both, and is not a sweep: what a trial leaves behind is not an axis."""
     match = re.fullmatch(r"(analysis|keep|runtime\.track)=(\w+(?:,\w+)*)", word)
     return f"{match[1]}=[{match[2]}]" if match and match[2] != "null" else word

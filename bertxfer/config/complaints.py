@@ -23,10 +23,10 @@ def one_sentence(error: Exception, keys: Sequence[str]) -> str:
     if str(error).startswith("Config group override must be"):
         return "a config group is chosen by the name of one of its files, not by a number; `--info defaults` lists them"
     if isinstance(error, MarkedYAMLError) and error.problem_mark is not None:
-        file, line, said = yaml_error(error)
-        return f"{file}:{line}: {said}"
-    told = f"{error}\n{error.__cause__ or ''}".split("Config search path")[0]
-    lines = [line.strip() for line in told.splitlines() if line.strip()]
+        file, line, problem = yaml_error(error)
+        return f"{file}:{line}: {problem}"
+    message = f"{error}\n{error.__cause__ or ''}".split("Config search path")[0]
+    lines = [line.strip() for line in message.splitlines() if line.strip()]
     text = " ".join(lines)
     if match := re.search(r"Could not find '([^']+)/([^'/]+)'.*?Available options in '[^']+': ?(.*)", text):
         group, choice, options = match[1], match[2], match[3].split()
@@ -44,14 +44,14 @@ def one_sentence(error: Exception, keys: Sequence[str]) -> str:
     if match := re.search(r"Could not override '([^']+)'", text) or re.search(r"Key '([^']+)' not in", text):
         key = match[1].split("@")[0]
         if (whole := re.search(r"full_key: ([\w.]+)", text)) and whole[1].endswith(f".{key}"):
-            key = whole[1]  # what a file says has only the last part of it
+            key = whole[1]  # the complaint about a file names only its last part
         if "No match in the defaults list" in text:
             return f"{key}: is not a config group{meant(key, keys)}; `--info defaults` lists them"
         if "could not be converted" not in text:
             return f"{key}: there is no such key{meant(key, keys)}; `--cfg job` shows them all"
     if match := re.search(r"Value '(.*?)' (?:of type '\w+' )?(?:could not be converted to|is not a valid) (\w+)", text):
-        found = re.search(r"full_key: ([\w.]+)", text)
-        return f"{found[1] if found else 'config'}: {match[1]!r} is not of type {match[2].lower()}"
+        full_key = re.search(r"full_key: ([\w.]+)", text)
+        return f"{full_key[1] if full_key else 'config'}: {match[1]!r} is not of type {match[2].lower()}"
     if match := re.search(r"Sweep parameters '([^'=]+)=.*requires --multirun", text):
         return f"{match[1]}: several values are a sweep; add -m"
     if match := re.search(r"Missing mandatory value: ([\w.]+)", text):
@@ -66,10 +66,11 @@ def yaml_error(error: MarkedYAMLError) -> tuple[str, int, str]:
     # The problem is where reading stopped; a key without a colon is noticed only on the next line.
     mark = error.context_mark if "simple key" in (error.context or "") else error.problem_mark
     assert mark is not None
-    return mark.name, mark.line + 1, "is no YAML: " + " ".join(filter(None, (error.context, error.problem)))
+    return mark.name, mark.line + 1, "is not valid YAML: " + " ".join(filter(None, (error.context, error.problem)))
 
 
 def meant(word: str, known: Sequence[str]) -> str:
+    """A hint at the known name that a typo is closest to; empty where none is close."""
     ends = {key.rsplit(".", 1)[-1]: key for key in known}
     close = difflib.get_close_matches(word, known, 1) or difflib.get_close_matches(word.rsplit(".", 1)[-1], ends, 1)
     return f" (did you mean {ends.get(close[0], close[0]) if close[0] not in known else close[0]}?)" if close else ""

@@ -1,4 +1,4 @@
-"""Composing without running: Hydra's loader over any folder of configs, for those who only look."""
+"""Composing without running: Hydra's loader over any folder of configs, for commands that only look."""
 
 import copy
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from bertxfer.config.schema import register
 
 
 class _ReadOnce(ConfigRepository):
-    """Hydra copies its repository and reads every file again for each composition, which is half of the time it takes.
+    """Hydra copies its repository and reads every file again for each composition, which takes half of its time.
 
     So one composer sees one state of the files.
     """
@@ -50,35 +50,35 @@ class _ReadOnce(ConfigRepository):
 
 
 class _WithoutHydra(_ReadOnce):
-    """The configs without what they say of Hydra's own config, whose twenty files are half of each composition."""
+    """The configs without what they say about Hydra's own config, whose twenty files take half of a composition."""
 
     def load_config(self, config_path: str) -> ConfigResult | None:
-        if config_path not in self._loaded and (found := super().load_config(config_path)) is not None:
-            entries = found.defaults_list or []
-            found.defaults_list = [e for e in entries if not getattr(e, "group", "").lstrip("/").startswith("hydra/")]
-            if isinstance(found.config, DictConfig):
-                with open_dict(found.config):
-                    found.config.pop("hydra", None)
-            self._loaded[config_path] = found
+        if config_path not in self._loaded and (loaded := super().load_config(config_path)) is not None:
+            entries = loaded.defaults_list or []
+            loaded.defaults_list = [e for e in entries if not getattr(e, "group", "").lstrip("/").startswith("hydra/")]
+            if isinstance(loaded.config, DictConfig):
+                with open_dict(loaded.config):
+                    loaded.config.pop("hydra", None)
+            self._loaded[config_path] = loaded
         return super().load_config(config_path)
 
 
 class Composer:
     """Turns overrides into configs as a run would, from the YAML in `conf` and in `more` folders (--config-dir).
 
-    `words` are of Hydra's own config: hydra.launcher.workers=4.
+    `words` are overrides of Hydra's own config: hydra.launcher.workers=4.
     """
 
     def __init__(self, conf: Path, words: Sequence[str] = (), more: Sequence[str] = (), name: str = "config") -> None:
         register()
         self.conf, self.name, self.words = conf, name, list(words)
         path = create_config_search_path(str(conf.absolute()))
-        schema = path.get_path().pop()  # which must stay the last
+        schema = path.get_path().pop()  # it must stay the last
         for folder in more:
             path.append("command-line", f"file://{Path(folder).absolute()}")
         path.get_path().append(schema)
-        self._loader, self._own = ConfigLoaderImpl(path), ConfigLoaderImpl(path)
-        self._loader.repository, self._own.repository = _ReadOnce(path), _WithoutHydra(path)
+        self._loader, self._lean_loader = ConfigLoaderImpl(path), ConfigLoaderImpl(path)
+        self._loader.repository, self._lean_loader.repository = _ReadOnce(path), _WithoutHydra(path)
         self._groups: dict[str, bool] = {}
         self._composed: dict[tuple[str, ...], DictConfig] = {}
 
@@ -92,31 +92,31 @@ class Composer:
 
     def compose(self, overrides: Sequence[str], mode: RunMode = RunMode.RUN) -> DictConfig:
         """The config without Hydra's own."""
-        if len(overrides) > 1:  # who asks for so much asks once
+        if len(overrides) > 1:  # nobody asks for the same long list twice
             return self._without_hydra(overrides, mode)
-        known = (mode.name, *overrides)
-        if known not in self._composed:  # 70 ms; a copy takes 10
-            self._composed[known] = self._without_hydra(overrides, mode)
-        return copy.deepcopy(self._composed[known])
+        key = (mode.name, *overrides)
+        if key not in self._composed:  # 70 ms; a copy takes 10
+            self._composed[key] = self._without_hydra(overrides, mode)
+        return copy.deepcopy(self._composed[key])
 
     def defaults(self, overrides: Sequence[str], mode: RunMode = RunMode.RUN) -> DefaultsList:
-        """The files that a config is composed of, in their order, and who chose them; without Hydra's own."""
-        return self._found(overrides, mode)[0]
+        """The files that a config is composed of, in their order, and what chose them; without Hydra's own."""
+        return self._defaults_of(overrides, mode)[0]
 
-    def _found(self, overrides: Sequence[str], mode: RunMode) -> tuple[DefaultsList, CachingConfigRepository]:
-        parsed, files = self._own._parse_overrides_and_create_caching_repo(self.name, [*self.words, *overrides])
+    def _defaults_of(self, overrides: Sequence[str], mode: RunMode) -> tuple[DefaultsList, CachingConfigRepository]:
+        parsed, files = self._lean_loader._parse_overrides_and_create_caching_repo(self.name, [*self.words, *overrides])
         parsed = [override for override in parsed if not override.is_hydra_override()]
-        self._own.validate_sweep_overrides_legal(parsed, mode, from_shell=True)
+        self._lean_loader.validate_sweep_overrides_legal(parsed, mode, from_shell=True)
         skip = mode == RunMode.MULTIRUN
         return create_defaults_list(files, self.name, parsed, prepend_hydra=False, skip_missing=skip), files
 
     def _without_hydra(self, overrides: Sequence[str], mode: RunMode) -> DictConfig:
         """What ConfigLoaderImpl.load_configuration does, with Hydra's part left out."""
         try:
-            found, files = self._found(overrides, mode)
-            cfg = self._own._compose_config_from_defaults_list(found.defaults, files)
+            defaults, files = self._defaults_of(overrides, mode)
+            cfg = self._lean_loader._compose_config_from_defaults_list(defaults.defaults, files)
             OmegaConf.set_struct(cfg, True)
-            self._own._apply_overrides_to_config(found.config_overrides, cfg)
+            self._lean_loader._apply_overrides_to_config(defaults.config_overrides, cfg)
         except OmegaConfBaseException as error:
             raise ConfigCompositionException from error
         return cfg

@@ -1,4 +1,4 @@
-"""Configs as objects of the schema: one from what Hydra composed, or thousands of the points of a sweep."""
+"""Configs as objects of the schema: one from what Hydra composed, or thousands, one for each point of a sweep."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields, is_dataclass, replace
@@ -17,7 +17,7 @@ from bertxfer.errors import ConfigError
 
 
 class Composes(Protocol):
-    """What it takes of Hydra to turn overrides into configs."""
+    """What is needed of Hydra to turn overrides into configs."""
 
     @property
     def loader(self) -> ConfigLoader: ...
@@ -50,7 +50,7 @@ def configs(points: Iterable[tuple[str, ...]], composer: Composes) -> Iterable[C
 
 
 def _is_heavy(override: Override, composer: Composes) -> bool:
-    """Whether it takes Hydra: what adds or deletes keys or chooses groups, and a mapping, which is merged."""
+    """Whether an override needs Hydra: it adds or deletes keys, chooses a group, or is a mapping, which is merged."""
     adds = override.is_add() or override.is_force_add() or override.is_delete()
     return adds or isinstance(override.value(), dict) or composer.is_group(override.key_or_group)
 

@@ -43,13 +43,14 @@ def is_shape_word(word: str) -> bool:
 
 def shaped(axes: Axes, shape: Shape | None) -> Axes:
     """`k=0..L` as all its values, `layer=L-1` as its value, `seed=0..9` as ten seeds."""
-    found: Axes = {}
+    expanded: Axes = {}
     for key, words in axes.items():
         values = [value for word in words for value in _expanded(key, word, shape)]
-        found[key] = list(dict.fromkeys(values))
+        expanded[key] = list(dict.fromkeys(values))
         if not values:
-            raise ConfigError(key, f"{words[0].split('=', 1)[1]} has no values on a model of {shape}")
-    return found
+            size = f" on a model of {shape.layers} layers and {shape.heads} heads" if shape else ""
+            raise ConfigError(key, f"{words[0].split('=', 1)[1]} has no values{size}")
+    return expanded
 
 
 def stood_in(axes: Axes, stand_ins: Mapping[str, str]) -> Axes:
@@ -58,7 +59,7 @@ def stood_in(axes: Axes, stand_ins: Mapping[str, str]) -> Axes:
 
 
 def stand_in_note(model: str, before: Sequence[Axes], after: Sequence[Axes]) -> str | None:
-    """What is said of stand-ins; nothing where there are none."""
+    """A sentence on which tasks stand in for which; None where none do."""
     changes: dict[str, str] = {}
     for old, new in zip(before, after, strict=True):
         for key in ("task", "intermediate"):

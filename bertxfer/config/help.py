@@ -36,7 +36,7 @@ Flags:
 
 
 def text(axes: Iterable[tuple[str, str]], verbs: Iterable[tuple[str, str]]) -> str:
-    """`axes` and `verbs`: each with what is said of it."""
+    """The whole answer. `axes` and `verbs` are pairs of a name and what to say about it."""
     return _TEXT.format(groups=_lines(_groups()), axes=_lines(axes), verbs=_lines(verbs))
 
 

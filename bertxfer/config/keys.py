@@ -1,4 +1,4 @@
-"""What a key says of itself where it is declared: its choices, its range, what it counts, and when ids leave it out.
+"""What a key says about itself where it is declared: its choices, its range, what it counts, and when ids leave it out.
 
 Each function here makes the default of a dataclass's field. The checks, the grids and the ids read it off the field.
 """
@@ -12,12 +12,12 @@ from typing import Any
 
 from bertxfer.errors import ConfigError
 
-_LARGEST = 1e300  # also of whole numbers, which have no end of their own
+_LARGEST = 1e300  # also for whole numbers, which have no limit of their own
 
 
 @dataclass(frozen=True)
 class Range:
-    """`low` itself is allowed unless it is `open`."""
+    """The numbers that a key allows; `low` itself is one of them unless the range is `open`."""
 
     low: float
     high: float | None = None
@@ -47,7 +47,7 @@ def ranged(
 ) -> Any:
     """A number within a range; null, where the key may be null, is always allowed.
 
-    What `counts` "layers" or "heads" may say L or H in a grid, for those of the model.
+    A key that `counts` "layers" or "heads" may say L or H in a grid, for as many as the model has.
     """
     return field(default=default, metadata={"range": Range(low, high, open), "counts": counts})
 
@@ -57,9 +57,9 @@ def whole(default: Any, unit: str = "") -> Any:
     return field(default=default, metadata={"whole": True, "range": Range(1, unit=unit)})
 
 
-def counting(default: Any, what: str) -> Any:
+def counting(default: Any, counts: str) -> Any:
     """A number of layers or heads of the model, which decides its range."""
-    return field(default=default, metadata={"counts": what})
+    return field(default=default, metadata={"counts": counts})
 
 
 def outputs(*names: str) -> Any:
@@ -68,48 +68,48 @@ def outputs(*names: str) -> Any:
 
 
 def later(default: Any, before: Mapping[int, Any] | None = None, **metadata: Any) -> Any:
-    """A setting that came when there were results already.
+    """A setting that was added when there were results already.
 
     Where it has its default, ids leave it out, so that older ids stay what they were; and a stored config without it is
-    read with the default. `before` has what the code did before a semantics, where that was something else: {2: False}.
+    read with the default. `before` says what the code did before a semantics, where that was different: {2: False}.
     """
     return field(default=default, metadata={"later": True, "before": dict(before or {}), **metadata})
 
 
 def left_out(kind: type, semantics: int) -> dict[str, Any]:
-    """The fields of a dataclass that ids leave out, each with the value at which they do."""
-    return {one.name: _default_under(one, semantics) for one in _later_fields(kind)}  # type: ignore[arg-type]
+    """The fields of a dataclass that ids leave out, each with the value at which it is left out."""
+    return {spec.name: _default_under(spec, semantics) for spec in _later_fields(kind)}  # type: ignore[arg-type]
 
 
 @lru_cache(maxsize=64)
 def _later_fields(kind: type) -> tuple["Field[Any]", ...]:
-    return tuple(one for one in dataclasses.fields(kind) if one.metadata.get("later"))
+    return tuple(spec for spec in dataclasses.fields(kind) if spec.metadata.get("later"))
 
 
-def _default_under(one: "Field[Any]", semantics: int) -> Any:
-    earlier = [value for came, value in sorted(one.metadata["before"].items()) if semantics < came]
-    return earlier[0] if earlier else one.default
+def _default_under(spec: "Field[Any]", semantics: int) -> Any:
+    earlier = [value for since, value in sorted(spec.metadata["before"].items()) if semantics < since]
+    return earlier[0] if earlier else spec.default
 
 
 def check(settings: Any, prefix: str = "") -> None:
     """Raises ConfigError for the first value, in a dataclass and those within it, that its key does not allow."""
-    for key, one in _declared(type(settings)):  # type: ignore[arg-type]
+    for key, spec in _declared(type(settings)):  # type: ignore[arg-type]
         value: Any = settings
         for name in key.split("."):
             value = getattr(value, name)
-        refuse(f"{prefix}{key}", value, one)
+        refuse(f"{prefix}{key}", value, spec)
 
 
-def refuse(key: str, value: Any, one: "Field[Any]") -> None:
+def refuse(key: str, value: Any, spec: "Field[Any]") -> None:
     """Raises ConfigError if the field does not allow the value."""
-    options: Sequence[str | None] | None = one.metadata.get("options")
-    if options is not None and value not in options and not _is_numbered(value, one.metadata.get("numbered")):
+    options: Sequence[str | None] | None = spec.metadata.get("options")
+    if options is not None and value not in options and not _is_numbered(value, spec.metadata.get("numbered")):
         known = ", ".join("null" if option is None else option for option in options)
         raise ConfigError(key, f"{value!r} is not one of {known}")
-    limits: Range | None = one.metadata.get("range")
+    limits: Range | None = spec.metadata.get("range")
     if value is None or limits is None:
         return
-    if one.metadata.get("whole") and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
+    if spec.metadata.get("whole") and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
         raise ConfigError(key, f"{value!r} is not a whole number{limits.unit and f' of {limits.unit}'} from 1")
     if not isinstance(value, (int, float)) or isinstance(value, bool):
         raise ConfigError(key, f"{value!r} is not a number")
@@ -118,12 +118,12 @@ def refuse(key: str, value: Any, one: "Field[Any]") -> None:
 
 def counting_keys(schema: type) -> dict[str, str]:
     """The keys that count layers or heads, and which of the two."""
-    return {key: one.metadata["counts"] for key, one in _declared(schema) if one.metadata.get("counts")}
+    return {key: spec.metadata["counts"] for key, spec in _declared(schema) if spec.metadata.get("counts")}
 
 
 def outputs_of(schema: type) -> dict[str, tuple[str, ...]]:
     """The keys that name what a trial leaves beside its result, each with the names that it knows."""
-    return {key: one.metadata["outputs"] for key, one in _declared(schema) if "outputs" in one.metadata}
+    return {key: spec.metadata["outputs"] for key, spec in _declared(schema) if "outputs" in spec.metadata}
 
 
 def _is_numbered(value: Any, stem: str | None) -> bool:
@@ -136,8 +136,8 @@ def _declared(schema: type) -> tuple[tuple[str, "Field[Any]"], ...]:
 
 
 def _walk(schema: type, prefix: str) -> Iterator[tuple[str, "Field[Any]"]]:
-    for one in dataclasses.fields(schema):
-        if one.metadata:
-            yield f"{prefix}{one.name}", one
-        elif isinstance(one.type, type) and dataclasses.is_dataclass(one.type) and one.default is NO_DEFAULT:
-            yield from _walk(one.type, f"{prefix}{one.name}.")
+    for spec in dataclasses.fields(schema):
+        if spec.metadata:
+            yield f"{prefix}{spec.name}", spec
+        elif isinstance(spec.type, type) and dataclasses.is_dataclass(spec.type) and spec.default is NO_DEFAULT:
+            yield from _walk(spec.type, f"{prefix}{spec.name}.")

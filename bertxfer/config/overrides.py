@@ -31,20 +31,20 @@ def grid_axes(grid: Mapping[str, Any], loader: ConfigLoader | None = None) -> Ax
 
 
 def holds(grid: Mapping[str, Any], axes: Mapping[str, Any]) -> bool:
-    """Whether a grid has the place where the axes say this."""
+    """Whether the place with these axes is in a grid."""
     return all(
         key in axes and axes[key] in [parsed(word).value() for word in words] for key, words in grid_axes(grid).items()
     )
 
 
 def points(command_line: Axes, among: Sequence[Axes]) -> list[tuple[str, ...]]:
-    """All combinations, grid by grid. What the command line says replaces what a grid says of the same key."""
-    found: dict[tuple[str, ...], None] = {}
+    """All combinations, grid by grid. What the command line says replaces what a grid says about the same key."""
+    distinct: dict[tuple[str, ...], None] = {}
     for grid in among or [{}]:
         axes = {**grid, **command_line}
         for point in product(*axes.values()):
-            found[point] = None
-    return list(found)
+            distinct[point] = None
+    return list(distinct)
 
 
 def _values(override: Override) -> list[str]:

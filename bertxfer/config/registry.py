@@ -22,7 +22,7 @@ class Registry(Mapping[str, T]):
         return thing
 
     def __getitem__(self, name: str) -> T:
-        """The thing of that name; KeyError where there is none, as of any mapping."""
+        """The thing of that name; KeyError where there is none, as in any mapping."""
         return self._things[name]
 
     def named(self, name: object) -> T:

@@ -54,7 +54,7 @@ class Files:
     header: list[str] = field(default_factory=list)  # names of the columns of a file that does not name them
     columns: dict[str, str] = field(
         default_factory=dict
-    )  # what the files call a column, where it is not the task's name
+    )  # what the files call a column, where that is not the task's name for it
 
 
 @dataclass
@@ -82,11 +82,11 @@ class Span:
 class Task:
     name: str = MISSING
     kind: str = "classification"  # what is predicted, so head, loss and metrics: one of tasks/kinds.py
-    source: str = choice("rows", "rows", "mini")  # rows: of files or of the hub, as below; mini: the generated language
+    source: str = choice("rows", "rows", "mini")  # rows: from files or the hub, as below; mini: the generated language
     text: list[str] = MISSING  # one or two columns
     label: str = "label"
     labels: list[str] = field(default_factory=list)  # names of the classes, in the order of their numbers
-    metrics: list[str] = MISSING  # of tasks/metrics.py, those of its kind
+    metrics: list[str] = MISSING  # names in tasks/metrics.py, of the task's kind
     headline: str = MISSING  # the metric that is a trial's score
     train_size: int | None = None  # rows, where it is known beforehand
     default_n: int | None = None  # data.n when neither n nor fraction is given; null: all rows
@@ -138,7 +138,7 @@ class Training:
     warmup: float = ranged(0.0, 0, 1)  # fraction of all steps
     # Training stops when this no longer improves; holdout_loss is for probes only.
     stop: str | None = choice(None, None, "dev_score", "train_loss", "holdout_loss")
-    patience: int | None = ranged(None, 1)  # epochs without improvement that are waited for
+    patience: int | None = ranged(None, 1)  # epochs to wait for an improvement
     report: str = choice("last", "last", "best")  # the epoch whose dev score counts: last (the papers) or best
     precision: str = choice("fp32", "fp32", "bf16", "tf32")
     # Sequences laid end to end instead of padded: the same numbers, but other dropout masks.
@@ -164,17 +164,15 @@ class Probe:
 class ArtifactSettings:
     """What trials share: encoders after the stages of chains, features of probes."""
 
-    max_gb: float | None = ranged(
-        20.0, 0, open=True
-    )  # on disk; what was not used for the longest time goes first. null: no limit
+    max_gb: float | None = ranged(20.0, 0, open=True)  # on disk; the least recently used goes first. null: no limit
 
 
 @dataclass
 class Seeds:
-    """A stream on its own; null: follows `seed`."""
+    """Seeds of single streams of randomness; null: the stream follows `seed`."""
 
     subsample: int | None = None
-    redraw: int | None = None
+    redraw: int | None = None  # of the weights that are reinitialized
     head: int | None = None
     order: int | None = None
     dropout: int | None = None
@@ -189,12 +187,12 @@ class Runtime:
     threads: int | None = ranged(None, 1)  # CPU threads; null: what the machine gives
     checkpoint_seconds: float = ranged(60.0, 0)  # 0: after every step
     output_dir: str = f"${{oc.env:{OUTPUT_VARIABLE},{OUTPUT_DIR}}}"
-    track: list[str] = field(default_factory=list)  # where finished trials are logged too: of sweeps/trackers/
+    track: list[str] = field(default_factory=list)  # where finished trials are also logged: names in sweeps/trackers/
 
 
 @dataclass
 class Config:
-    """All but the axes of the schemes, which `schema` adds."""
+    """All keys but the axes of the schemes, which `schema` adds."""
 
     model: Model = field(default_factory=Model)
     task: Task = field(default_factory=Task)
@@ -217,11 +215,11 @@ class Config:
     seed: int = 0
     seeds: Seeds = field(default_factory=Seeds)
     # What a trial leaves beside its result: not part of its id.
-    analysis: Any = outputs("weights", "attention")  # what fine-tuning changed: of learning/analysis/
+    analysis: Any = outputs("weights", "attention")  # what fine-tuning changed: names in learning/analysis/
     keep: Any = outputs("model")  # the fine-tuned model, as a Hugging Face folder
     artifacts: ArtifactSettings = field(default_factory=ArtifactSettings)
     runtime: Runtime = field(default_factory=Runtime)
-    # What an experiment says of itself. None of it is in an id.
+    # What an experiment says about itself. None of it is in an id.
     description: str | None = None
     grids: Any = None  # its union of grids, read by the sweeper
     scale: str | None = None  # tiny: its grids made so small that they run in seconds
@@ -242,12 +240,12 @@ def register() -> None:
 
 def keys() -> list[str]:
     """Every key that a config may have, for guessing what a typo meant."""
-    found: list[str] = []
+    names: list[str] = []
     pending = [("", OmegaConf.structured(schema()))]
     while pending:
         prefix, node = pending.pop()
         for key in node:
-            found.append(f"{prefix}{key}")
+            names.append(f"{prefix}{key}")
             if not OmegaConf.is_missing(node, key) and isinstance(node._get_node(key), DictConfig):
                 pending.append((f"{prefix}{key}.", node[key]))
-    return found
+    return names

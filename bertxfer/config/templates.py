@@ -34,34 +34,34 @@ class Template:
             return self._exchanged(self._first, values)
         for key, value in values.items():
             OmegaConf.update(self._cfg, key, value)
-        made = OmegaConf.to_object(self._cfg)
-        assert isinstance(made, Config)
+        config = OmegaConf.to_object(self._cfg)
+        assert isinstance(config, Config)
         if plain:
-            self._first = dataclasses.replace(made)
-        return made
+            self._first = dataclasses.replace(config)
+        return config
 
     def _exchanged(self, first: Config, values: dict[str, Any]) -> Config:
         by_part: dict[str, dict[str, Any]] = {}
         for key, value in values.items():
             by_part.setdefault(key.split(".")[0], {})[key] = value
         changes = {}
-        for name, said in by_part.items():
-            what = tuple((key, repr(value)) for key, value in said.items())
-            if what not in self._parts:
+        for name, of_part in by_part.items():
+            spelled = tuple((key, repr(value)) for key, value in of_part.items())
+            if spelled not in self._parts:
                 part = getattr(first, name)
-                for key, value in said.items():
+                for key, value in of_part.items():
                     part = _with(part, key.split(".")[1:], self._convert(key, value))
-                self._parts[what] = part
-            changes[name] = self._parts[what]
+                self._parts[spelled] = part
+            changes[name] = self._parts[spelled]
         return dataclasses.replace(first, **changes)
 
     def _convert(self, key: str, value: Any) -> Any:
-        known = (key, repr(value))
-        if known not in self._converted:
+        spelled = (key, repr(value))
+        if spelled not in self._converted:
             OmegaConf.update(self._cfg, key, value)
             converted = OmegaConf.select(self._cfg, key)
-            self._converted[known] = OmegaConf.to_object(converted) if OmegaConf.is_config(converted) else converted
-        return self._converted[known]
+            self._converted[spelled] = OmegaConf.to_object(converted) if OmegaConf.is_config(converted) else converted
+        return self._converted[spelled]
 
 
 def _with(node: Any, names: Sequence[str], value: Any) -> Any:
@@ -75,9 +75,9 @@ def _with(node: Any, names: Sequence[str], value: Any) -> Any:
 
 def _reached(cfg: DictConfig, keys: Sequence[str]) -> bool:
     """Whether an interpolation may read one of the keys: it names a part of it, or what it names is computed."""
-    told = [text for text in _texts(OmegaConf.to_container(cfg, resolve=False)) if "${" in text]
+    interpolations = [text for text in _texts(OmegaConf.to_container(cfg, resolve=False)) if "${" in text]
     names = {name for key in keys for name in key.split(".")}
-    return any(text.count("${") > 1 or names & set(re.findall(r"\w+", text)) for text in told)
+    return any(text.count("${") > 1 or names & set(re.findall(r"\w+", text)) for text in interpolations)
 
 
 def _texts(value: Any) -> list[str]:

@@ -22,13 +22,13 @@ class Artifacts:
         return any(self._files(kind, name))
 
     def read(self, kind: str, name: str) -> list[Path]:
-        """The files of an artifact that are what their names say; one that is not is named and removed."""
+        """The files of an artifact whose content is what their names say; any other is reported and removed."""
         good = []
         for path in self._files(kind, name):
             with contextlib.suppress(FileNotFoundError):  # evicted by another worker just now
                 identity = (str(path), path.stat().st_size, path.stat().st_mtime_ns)
                 if identity not in self._trusted and digest(path) != path.stem:
-                    print(f"damaged, and made again: {path}", file=sys.stderr, flush=True)
+                    print(f"damaged, so it is made again: {path}", file=sys.stderr, flush=True)
                     path.unlink()
                     continue
                 self._trusted.add(identity)
@@ -58,12 +58,12 @@ class Artifacts:
     def _evict(self, newest: Path) -> None:
         if self.max_gb is None:
             return
-        found = []
+        files = []
         for path in self.root.glob("*/*/[!.]*.safetensors"):
             with contextlib.suppress(FileNotFoundError):
-                found.append((_used(path).stat().st_mtime, path.stat().st_size, path))
-        excess = sum(size for _, size, _ in found) - self.max_gb * 1e9
-        for _, size, path in sorted(found):
+                files.append((_used(path).stat().st_mtime, path.stat().st_size, path))
+        excess = sum(size for _, size, _ in files) - self.max_gb * 1e9
+        for _, size, path in sorted(files):
             if excess <= 0:
                 return
             if path != newest:
@@ -72,5 +72,5 @@ class Artifacts:
 
 
 def _used(path: Path) -> Path:
-    """Its time is when the artifact was last used; the artifact's own is left alone, as it tells of changes."""
+    """A file whose time is that of the artifact's last use; the artifact's own time must show its last change."""
     return path.with_name("used")

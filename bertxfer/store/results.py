@@ -1,4 +1,4 @@
-"""What a result.json says: which ones are believed, and what is read off them."""
+"""What a result.json says: which ones are believed, and what is read from them."""
 
 import math
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from typing import Any
 
 Result = dict[str, Any]
 
-# What a result written by hand may leave unsaid, and what is then shown.
+# What a result written by hand may leave out, and what is then shown.
 UNKNOWN: Result = {
     "metrics": {},
     "undefined": {},
@@ -26,9 +26,9 @@ _SCALARS: dict[str, tuple[type, ...]] = {
 
 
 def problem_of(result: Any, trial_id: str) -> str | None:
-    """What keeps a result.json from being believed."""
+    """What keeps a result.json from being believed; None where nothing does."""
     if not isinstance(result, dict):
-        return "is no JSON object"
+        return "is not a JSON object"
     if result.get("id") != trial_id:
         return f"is the result of {result.get('id')!r}"
     if "score" not in result or not is_score(result["score"]):
@@ -38,21 +38,21 @@ def problem_of(result: Any, trial_id: str) -> str | None:
             return f"has no mapping under {key!r}"
     for key, kinds in _SCALARS.items():
         if key in result and not isinstance(result[key], kinds):
-            return f"has {key} = {result[key]!r}, which it cannot be"
+            return f"has {key} = {result[key]!r}, which is of the wrong type"
     if not isinstance(result.get("treatment", {}).get("order", []), (list, NoneType)):
-        return "has a treatment.order that is no list"
+        return "has a treatment.order that is not a list"
     for key in ("metrics", "timings"):
         for name, value in result.get(key, {}).items():
             if not is_score(value) or (value is None and key == "timings"):
-                return f"has {key}.{name} = {value!r}, which is no finite number"
+                return f"has {key}.{name} = {value!r}, which is not a finite number"
     return None
 
 
 def is_score(value: Any) -> bool:
-    """A finite number, or null where it is not defined."""
+    """Whether it is a finite number, or null for a score that is not defined."""
     if value is None:
         return True
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e300  # ints have no end
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e300  # ints have no limit
 
 
 def number(value: float) -> float | None:
@@ -61,6 +61,6 @@ def number(value: float) -> float | None:
 
 
 def seconds_of(timings: Mapping[str, float]) -> float:
-    """All of a trial. Dev scores between epochs are part of its training, and were counted there."""
+    """The time of a whole trial. Dev scores between epochs are part of its training, and were counted there."""
     others = sum(seconds for name, seconds in timings.items() if name != "evaluate")
     return others + max(0.0, timings.get("evaluate", 0.0) - timings.get("train", 0.0))

@@ -21,6 +21,8 @@ from bertxfer.trials.trial import Trial
 
 
 class Store:
+    """A results folder: its trials, and the artifacts that they share."""
+
     def __init__(self, root: str | Path, max_gb: float | None = None) -> None:
         self.root = Path(root)
         self.artifacts = Artifacts(self.root / "artifacts", max_gb)
@@ -29,7 +31,7 @@ class Store:
         return self.root / "trials" / trial_id
 
     def has(self, trial_id: str) -> bool:
-        """Whether a trial of this id was ever begun here; a name that is no id is none."""
+        """Whether a trial of this id was ever begun here; false for a name that is not an id."""
         return re.fullmatch("[0-9a-f]{16}", trial_id) is not None and self.folder(trial_id).is_dir()
 
     def finished(self) -> set[str]:
@@ -52,7 +54,7 @@ class Store:
         return result
 
     def result_alone(self, trial_id: str) -> Result | None:
-        """The same without a look at the config, for who reads thousands."""
+        """The same without checking the config, for callers that read thousands."""
         path = self.folder(trial_id) / "result.json"
         try:
             result = json.loads(path.read_bytes())
@@ -70,6 +72,7 @@ class Store:
         return (self.folder(trial_id) / "result.json").exists() and not self.lacking(trial_id, outputs)
 
     def lacking(self, trial_id: str, outputs: Sequence[str]) -> list[str]:
+        """Those of the wanted outputs that are not there."""
         return [name for name in outputs if not self._has(trial_id, name)]
 
     def _has(self, trial_id: str, output: str) -> bool:
@@ -82,18 +85,20 @@ class Store:
         path = self.folder(trial_id) / "config.yaml"
         try:
             plain: dict[str, Any] = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
-            found = identify(plain)
+            actual_id = identify(plain)
         except (OSError, yaml.YAMLError, TypeError, ValueError, OverflowError, RecursionError) as error:
-            said = " ".join(str(error).split())
+            reason = " ".join(str(error).split())
             raise BertxferError(
-                f"{path} cannot be read ({said}); move the folder away to run the trial again"
+                f"{path} cannot be read ({reason}); move the folder away to run the trial again"
             ) from error
-        if found != trial_id:
-            raise BertxferError(f"{path} hashes to {found}, not to its folder's id; it was edited, and is not trusted")
+        if actual_id != trial_id:
+            raise BertxferError(
+                f"{path} hashes to {actual_id}, not to its folder's id; it was edited, and is not trusted"
+            )
         return plain
 
     def _vouched(self, trial_id: str) -> bool:
-        """Whether the config hashes to its id, read fast; false is no verdict."""
+        """Whether a fast reading of the config hashes to its id; false proves nothing."""
         try:
             text = (self.folder(trial_id) / "config.yaml").read_text(encoding="utf-8")
             return (
@@ -110,7 +115,7 @@ class Store:
         return folder
 
     def _write_config(self, trial: Trial) -> None:
-        """A config that is damaged is written anew, but not one that a result stands beside: that is not trusted."""
+        """A damaged config is written again, but not one beside a result: that is an error."""
         folder = self.folder(trial.id)
         try:
             self.config(trial.id)
@@ -118,7 +123,7 @@ class Store:
             if (folder / "result.json").exists():
                 raise
             if (folder / "config.yaml").exists():
-                print(f"written anew: {error}", file=sys.stderr, flush=True)
+                print(f"written again: {error}", file=sys.stderr, flush=True)
             write_text(folder / "config.yaml", yaml.dump(trial.science.as_dict(), Dumper=_Dumper, sort_keys=False))
 
     def record(
@@ -145,7 +150,7 @@ class Store:
         self.clear(trial.id)
 
     def clear(self, trial_id: str) -> None:
-        """Removes what a finished trial needs no more."""
+        """Removes what a finished trial no longer needs."""
         (self.folder(trial_id) / "failure.json").unlink(missing_ok=True)
         shutil.rmtree(self.checkpoint(trial_id), ignore_errors=True)
 

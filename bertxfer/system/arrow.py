@@ -12,7 +12,7 @@ import pyarrow as pa
 
 
 def column(values: Any) -> pa.Array:
-    """Numbers, in a list, an array or a tensor of the CPU; or texts, or lists of them, for which pandas is imported."""
+    """A column of numbers (a list, an array or a CPU tensor); or of texts or lists, for which pandas is imported."""
     if not _are_numbers(values):
         return pa.array(values)
     array = np.ascontiguousarray(values)
@@ -20,7 +20,7 @@ def column(values: Any) -> pa.Array:
 
 
 def lists(rows: Sequence[Sequence[int]]) -> pa.LargeListArray:
-    """A list of small whole numbers in each row."""
+    """A column that has a list of small whole numbers in each row."""
     ends = np.cumsum([0, *(len(row) for row in rows)])
     values = np.fromiter(chain.from_iterable(rows), dtype=np.int32, count=ends[-1])
     return pa.LargeListArray.from_arrays(column(ends), column(values))

@@ -1,4 +1,4 @@
-"""With what a result was made: versions, device, and the revision of the code."""
+"""What a result was made with: versions, device, and the revision of the code."""
 
 import platform
 import resource
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 
 def describe(device: "torch.device") -> dict[str, Any]:
+    """The `environment` of a result."""
     import torch
 
     git_revision, dirty = revision()
@@ -27,7 +28,7 @@ def describe(device: "torch.device") -> dict[str, Any]:
         "device": torch.cuda.get_device_name(device) if device.type == "cuda" else device.type,
         "cuda": torch.version.cuda if device.type == "cuda" else None,
         "threads": torch.get_num_threads(),
-        "cpu_instructions": torch.backends.cpu.get_cpu_capability(),  # other ones round other last bits
+        "cpu_instructions": torch.backends.cpu.get_cpu_capability(),  # others round the last bits differently
         "machine": platform.machine(),
         "system": platform.platform(),
         "host": platform.node(),
@@ -35,12 +36,12 @@ def describe(device: "torch.device") -> dict[str, Any]:
 
 
 def peak_memory_mb() -> float:
-    """The most that this process had in memory so far. A worker's earlier trials count, too."""
+    """The most memory that this process has had so far; a worker's earlier trials count too."""
     in_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return round(in_kb / (1024**2 if sys.platform == "darwin" else 1024), 1)
 
 
-# All that a number goes through, from the rows of a data set to a metric of the predictions.
+# Every package that a number passes through, from the rows of a data set to a metric of the predictions.
 PACKAGES = ("torch", "transformers", "tokenizers", "safetensors", "datasets", "numpy", "scipy", "scikit-learn")
 
 
@@ -51,17 +52,17 @@ def _versions() -> dict[str, str]:
 
 @lru_cache
 def revision() -> tuple[str | None, bool | None]:
-    """The checkout that the code runs from, and whether it was changed; nothing outside a checkout."""
+    """The commit that the code runs from, and whether it was changed; None and None outside a checkout."""
     if not (PACKAGE.parent / ".git").exists():
         return None, None
     try:
-        found = _ask("rev-parse", "HEAD").strip()
-        dirty = bool(_ask("status", "--porcelain", "--", "bertxfer", "hydra_plugins").strip())
+        commit = _git("rev-parse", "HEAD").strip()
+        dirty = bool(_git("status", "--porcelain", "--", "bertxfer", "hydra_plugins").strip())
     except (OSError, subprocess.SubprocessError):
         return None, None
-    return found, dirty
+    return commit, dirty
 
 
-def _ask(*words: str) -> str:
-    command = ["git", "-C", str(PACKAGE.parent), *words]
+def _git(*arguments: str) -> str:
+    command = ["git", "-C", str(PACKAGE.parent), *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=True, timeout=20).stdout

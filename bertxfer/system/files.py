@@ -1,4 +1,4 @@
-"""Writing that a crash cannot leave half done, and telling files by their content."""
+"""Writing that a crash cannot leave half done, and identifying files by their content."""
 
 import contextlib
 import hashlib
@@ -14,7 +14,7 @@ from filelock import FileLock, Timeout
 
 from bertxfer.system.processes import signature
 
-PATIENCE = 600  # seconds for which a worker waits for what another one makes
+PATIENCE = 600  # seconds that a worker waits for something another one is making
 
 
 def write_whole(
@@ -22,8 +22,8 @@ def write_whole(
 ) -> Path:
     """`write` fills a temporary file beside `path`, which is synced and then takes its place in one step.
 
-    `name` may choose another last name when the content is known; the path it got is returned. What is to be the
-    `first` leaves a file that is already there as it is.
+    `name` may choose another file name once the content is known; the final path is returned. With `first`, a file
+    that is already there is left as it is.
     """
     # Signed, so that others can tell what a killed process has left from what a living one is writing.
     handle, made = tempfile.mkstemp(prefix=f".{path.name}.{signature()}.", suffix=".tmp", dir=path.parent)
@@ -53,7 +53,7 @@ def write_json(path: Path, value: Any, first: bool = False) -> None:
 
 
 def digest(path: Path) -> str:
-    """The content of one file, in 32 hex digits."""
+    """A digest of one file's content, in 32 hex digits."""
     content = hashlib.sha256()
     with path.open("rb") as file:
         while block := file.read(1 << 20):
@@ -62,7 +62,7 @@ def digest(path: Path) -> str:
 
 
 def version(paths: Iterable[Path], names: Callable[[Path], str] = lambda path: path.name) -> str:
-    """The content of some files and their names. Read again only if a size or a time has changed."""
+    """A digest of some files' names and content, which is read again only if a size or a time has changed."""
     stamps = tuple((names(path), str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in sorted(paths))
     return _version(stamps)
 
@@ -107,7 +107,7 @@ def _sync(path: Path) -> None:
 
 
 def umask() -> int:
-    """What the user takes away from the modes of new files."""
+    """The permissions that the user withholds from new files."""
     mask = os.umask(0)
     os.umask(mask)
     return mask

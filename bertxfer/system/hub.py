@@ -1,4 +1,4 @@
-"""The Hugging Face hub, asked once and briefly: what cannot be had is said at once, not after many retries."""
+"""The Hugging Face hub, asked once and briefly: what is not available is reported at once, not after many retries."""
 
 import os
 import socket
@@ -15,7 +15,7 @@ SECONDS = 3.0
 
 
 @contextmanager
-def asked_for(key: str, what: str, instead: str, how: str) -> Iterator[None]:
+def asked_for(key: str, wanted: str, substitute: str, setting: str) -> Iterator[None]:
     """Around a call of a Hugging Face library: its failure becomes one sentence that says how to do without."""
     reached = _reachable()
     if not reached:
@@ -27,13 +27,13 @@ def asked_for(key: str, what: str, instead: str, how: str) -> Iterator[None]:
     except Exception as error:
         from huggingface_hub import constants
 
-        said = str(error).strip().splitlines() or [""]
+        lines = str(error).strip().splitlines() or [""]
         tried = (
-            f"{_endpoint()}, which answered {type(error).__name__} ({said[0]})"
+            f"{_endpoint()}, which answered {type(error).__name__} ({lines[0]})"
             if reached
             else f"the cache {constants.HF_HUB_CACHE}; {_endpoint()} {_why_not()}"
         )
-        raise ConfigError(key, f"{what} was looked for in {tried}; give {instead} as {how}") from error
+        raise ConfigError(key, f"{wanted} was looked for in {tried}; give {substitute} as {setting}") from error
 
 
 def _endpoint() -> str:
@@ -59,13 +59,13 @@ def _address() -> tuple[str, int]:
     """The host that a request goes to first: the proxy, where there is one."""
     scheme = urlsplit(_endpoint()).scheme
     proxy = os.environ.get(f"{scheme}_proxy") or os.environ.get(f"{scheme.upper()}_PROXY")
-    where = urlsplit(proxy if proxy and "//" in proxy else f"//{proxy}" if proxy else _endpoint())
-    return where.hostname or "", where.port or (80 if where.scheme == "http" else 443)
+    server = urlsplit(proxy if proxy and "//" in proxy else f"//{proxy}" if proxy else _endpoint())
+    return server.hostname or "", server.port or (80 if server.scheme == "http" else 443)
 
 
 @lru_cache
 def _answers(address: tuple[str, int]) -> bool:
-    """One attempt to connect. In a thread, because looking up a name knows no time limit."""
+    """One attempt to connect. In a thread, because looking up a name has no time limit."""
     connected = threading.Event()
 
     def connect() -> None:

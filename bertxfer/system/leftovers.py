@@ -1,4 +1,4 @@
-"""What processes that were killed have left behind is removed; what a living one is making is not touched."""
+"""Removes what killed processes have left behind; what a living one is writing is not touched."""
 
 import contextlib
 import json
@@ -9,13 +9,13 @@ from bertxfer.system.processes import host, is_alive, process_lives
 
 
 def remove_temporaries(folder: Path, before: float) -> None:
-    """Files that were to be renamed when they were whole, of processes that are gone.
+    """Removes files that were to be renamed once they were whole, of processes that are gone.
 
-    Where their process is of another machine and cannot be asked for, they go if they have not changed since `before`.
+    Where the process ran on another machine and cannot be checked, they go if they have not changed since `before`.
     """
     for path in folder.glob(".*.tmp"):
         with contextlib.suppress(OSError):  # renamed or removed just now; a folder that may only be read
-            if _is_left(path, before):
+            if _is_abandoned(path, before):
                 if path.is_dir():
                     shutil.rmtree(path)
                 else:
@@ -23,14 +23,14 @@ def remove_temporaries(folder: Path, before: float) -> None:
 
 
 def remove_cards(folder: Path, before: float) -> None:
-    """What workers that are gone were doing; they touch their cards while they live."""
+    """Removes the cards of workers that are gone; a worker touches its card while it lives."""
     for path in folder.glob("[!.]*.json"):
         with contextlib.suppress(OSError):
-            if path.stat().st_mtime < before or _is_of_the_dead(path):
+            if path.stat().st_mtime < before or _worker_is_gone(path):
                 path.unlink()
 
 
-def _is_of_the_dead(card: Path) -> bool:
+def _worker_is_gone(card: Path) -> bool:
     try:
         worker = json.loads(card.read_bytes())["worker"]
         return bool(worker["host"] == host() and not process_lives(worker["pid"], worker["pid_started"]))
@@ -38,7 +38,7 @@ def _is_of_the_dead(card: Path) -> bool:
         return False
 
 
-def _is_left(path: Path, before: float) -> bool:
+def _is_abandoned(path: Path, before: float) -> bool:
     signature = path.name.split(".")[-3]  # .<name>.<signature>.<random>.tmp
     alive = is_alive(signature)
     return path.stat().st_mtime < before if alive is None else not alive

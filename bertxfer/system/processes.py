@@ -1,4 +1,4 @@
-"""Processes by name: who this one is, and whether another one, here or on another machine, still lives."""
+"""Processes: which one this is, and whether another one, here or on another machine, is still alive."""
 
 import hashlib
 import os
@@ -18,21 +18,21 @@ def whoami() -> dict[str, Any]:
 
 
 def signature() -> str:
-    """This process in a word that may stand in a file's name."""
+    """This process as one word that can be part of a file name."""
     return _signature(os.getpid())
 
 
 def is_alive(signature: str) -> bool | None:
-    """Whether the process that signed so lives; none where this machine cannot tell."""
-    where, _, process = signature.partition("-")
+    """Whether the process with this signature lives; None where this machine cannot tell."""
+    machine, _, process = signature.partition("-")
     pid, _, started = process.partition("-")
-    if where != _host_word() or not (pid.isdecimal() and started.isdecimal()):
+    if machine != _host_word() or not (pid.isdecimal() and started.isdecimal()):
         return None
     return process_lives(int(pid), int(started))
 
 
 def process_lives(pid: int, started: int | None) -> bool:
-    """Whether the process of that number, if any, is still the one that started then."""
+    """Whether a process has this number and is still the one that started at that time."""
     try:
         os.kill(pid, 0)
     except (ProcessLookupError, OverflowError):
@@ -78,5 +78,5 @@ def _host_word() -> str:
 
 
 def say_at_once(line: str) -> None:
-    """For a log that others read while this process runs."""
+    """Prints a line unbuffered, for a log that others read while this process runs."""
     print(line, flush=True)

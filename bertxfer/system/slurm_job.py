@@ -6,7 +6,7 @@ import time
 
 
 def job() -> str | None:
-    """The job this process runs in, as squeue names it; none outside SLURM."""
+    """The job this process runs in, as squeue names it; None outside SLURM."""
     if "SLURM_ARRAY_JOB_ID" in os.environ:
         return f"{os.environ['SLURM_ARRAY_JOB_ID']}_{os.environ['SLURM_ARRAY_TASK_ID']}"
     return os.environ.get("SLURM_JOB_ID")
@@ -20,10 +20,10 @@ def restarts() -> int:
 def deadline() -> float | None:
     """When to give back what is being done: half a minute before the time limit, sooner under short limits.
 
-    The worker watches the clock itself: SLURM's warning signal was seen to come anywhere within a minute of when it
-    was asked for, and a job is not told its end by the environment before SLURM 23.
+    The worker watches the clock itself: SLURM's warning signal was seen to come anywhere within a minute of the time
+    that was asked for, and before SLURM 23 the environment does not say when a job ends.
     """
-    left = seconds_left(_asked("%L"))
+    left = seconds_left(_squeue("%L"))
     return None if left is None else time.time() + left - min(30.0, left / 4)
 
 
@@ -31,11 +31,11 @@ def requeue_unless_cancelled() -> bool:
     """Has this job, if it is one, run again later.
 
     A preempted job that ends by itself during its grace would count as completed, and not be requeued. Preemption
-    and scancel send the same SIGTERM, but only the preempted job is still said to be running.
+    and scancel send the same SIGTERM, but squeue reports only the preempted job as still running.
     """
     if job() is None:
         return False
-    state = _asked("%T")
+    state = _squeue("%T")
     if state != "RUNNING":
         print(f"SLURM says this job is {state or 'unknown'}, so it is not queued again", flush=True)
         return False
@@ -43,7 +43,7 @@ def requeue_unless_cancelled() -> bool:
 
 
 def seconds_left(text: str) -> float | None:
-    """squeue's [days-][hours:]minutes:seconds; none for UNLIMITED, INVALID and the like."""
+    """squeue's [days-][hours:]minutes:seconds; None for UNLIMITED, INVALID and the like."""
     days, _, clock = text.rpartition("-")
     parts = clock.split(":")
     if not all(part.isdecimal() for part in (*parts, days or "0")) or len(parts) < 2:
@@ -52,23 +52,23 @@ def seconds_left(text: str) -> float | None:
     return float(((int(days or 0) * 24 + hours) * 60 + minutes) * 60 + seconds)
 
 
-def _asked(what: str) -> str:
-    """One word of squeue about this job; nothing outside SLURM or where squeue cannot be asked."""
+def _squeue(field: str) -> str:
+    """One field of squeue about this job; empty outside SLURM or where squeue cannot be asked."""
     if job() is None:
         return ""
-    return _run("squeue", "-h", "-j", os.environ["SLURM_JOB_ID"], "-o", what) or ""
+    return _run("squeue", "-h", "-j", os.environ["SLURM_JOB_ID"], "-o", field) or ""
 
 
 def _run(*command: str) -> str | None:
     """What a command of SLURM prints. A controller that is too busy to answer is asked again."""
     for pause in (1, 3, 0):
         try:
-            told = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+            ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
         except (OSError, subprocess.SubprocessError) as error:
             print(f"{command[0]}: {error}", flush=True)
             continue
-        if told.returncode == 0:
-            return told.stdout.strip()
-        print(f"{command[0]}: {told.stderr.strip()}", flush=True)
+        if ended.returncode == 0:
+            return ended.stdout.strip()
+        print(f"{command[0]}: {ended.stderr.strip()}", flush=True)
         time.sleep(pause)
     return None

@@ -1,4 +1,4 @@
-"""Tasks: the rows of a task as texts and labels, whoever has them, and what is measured on them.
+"""Tasks: the rows of a task as texts and labels, wherever they come from, and what is measured on them.
 
 Promises: rows are read whole and checked before any of them is used; an error names the file and the line.
 May import: config, system. May be imported by: trials, store, learning, sweeps, review, report, hall.

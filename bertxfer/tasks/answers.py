@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from bertxfer.tasks.task import SpanScience
 
-Scores = NDArray[np.float32]  # one row a token: how well an answer starts and ends there
+Scores = NDArray[np.float32]  # one row per token: how well an answer starts and ends there
 
 
 @dataclass(frozen=True)
@@ -35,13 +35,13 @@ class Choice:
 def choose(passage: str, windows: Iterable[tuple[Scores, list[int], list[int]]], span: SpanScience) -> Choice:
     """The best answer over all windows of a passage, or none where no answer scores better."""
     null_score = np.inf
-    found: list[Candidate] = []
+    offered: list[Candidate] = []
     for scores, starts, ends in windows:
         null_score = min(null_score, float(scores[0, 0]) + float(scores[0, 1]))  # the window surest of an answer counts
-        found += candidates(scores, starts, ends, span)
-    if not found:
+        offered += candidates(scores, starts, ends, span)
+    if not offered:
         return Choice("", "", float("-inf"), null_score)
-    best = max(found, key=lambda candidate: (candidate.score, -candidate.begin, -candidate.end))
+    best = max(offered, key=lambda candidate: (candidate.score, -candidate.begin, -candidate.end))
     text = passage[best.begin : best.end]
     return Choice("" if null_score - best.score > span.null_threshold else text, text, best.score, null_score)
 
@@ -80,7 +80,7 @@ def normal(text: str) -> str:
 
 
 def _or_none(golds: Sequence[str]) -> Sequence[str]:
-    """An answer that is nothing after normalisation is no answer; a question without answers expects the empty one."""
+    """An answer that is empty after normalization does not count; a question without answers expects the empty one."""
     return [gold for gold in golds if normal(gold)] or [""]
 
 

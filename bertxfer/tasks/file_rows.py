@@ -21,7 +21,7 @@ def read(task: TaskScience, where: str) -> StoredSource:
             raise DataError(path, f"the file is not there; task={task.name} needs it")
     if version([train, dev], lambda path: path.relative_to(folder).as_posix()) != task.version:
         raise DataError(
-            folder, f"the files of task={task.name} are not those that the trial was made for; start it anew"
+            folder, f"the files of task={task.name} are not those that the trial was made for; start it again"
         )
     return StoredSource(train=_rows(task, train), dev=_rows(task, dev))
 
@@ -51,7 +51,7 @@ def _csv(path: Path, header: tuple[str, ...]) -> Iterator[RawRow]:
         try:
             yield from _named(path, ((reader.line_num, cells) for cells in reader), header)
         except csv.Error as error:
-            raise DataError(f"{path}, line {reader.line_num}", f"this is no CSV ({error})") from error
+            raise DataError(f"{path}, line {reader.line_num}", f"this is not valid CSV ({error})") from error
 
 
 def _named(path: Path, rows: Iterator[tuple[int, list[str]]], header: tuple[str, ...]) -> Iterator[RawRow]:
@@ -72,14 +72,14 @@ def _jsonl(path: Path, header: tuple[str, ...]) -> Iterator[RawRow]:
         for number, line in enumerate(file, start=1):
             if not line.strip():
                 continue
-            place = f"{path}, line {number}"
+            location = f"{path}, line {number}"
             try:
                 cells: Any = json.loads(line)
             except ValueError as error:
-                raise DataError(place, f"this is no JSON ({error})") from error
+                raise DataError(location, f"this is not valid JSON ({error})") from error
             if not isinstance(cells, dict):
-                raise DataError(place, "this is no JSON object with a key for each column")
-            yield RawRow(place, cells)
+                raise DataError(location, "this is not a JSON object with a key for each column")
+            yield RawRow(location, cells)
 
 
 def _parquet(path: Path, header: tuple[str, ...]) -> Iterator[RawRow]:
@@ -89,7 +89,7 @@ def _parquet(path: Path, header: tuple[str, ...]) -> Iterator[RawRow]:
     try:
         table = parquet.read_table(path)
     except (pa.ArrowInvalid, OSError) as error:
-        raise DataError(path, f"this is no Parquet ({error})") from error
+        raise DataError(path, f"this is not a Parquet file ({error})") from error
     for number, cells in enumerate(table.to_pylist(), start=1):
         yield RawRow(f"{path}, row {number}", cells)
 

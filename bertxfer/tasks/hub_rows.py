@@ -19,22 +19,22 @@ def _split(task: TaskScience, where: str, split: str) -> Rows:
     import datasets
 
     datasets.disable_progress_bars()
-    named = f"{task.dataset}{f' ({task.subset})' if task.subset else ''}"
+    data_set = f"{task.dataset}{f' ({task.subset})' if task.subset else ''}"
     if Path(where).is_dir():
         try:
             rows = datasets.load_dataset(where, task.subset, split=split)
         except (ValueError, OSError) as error:
-            said = (str(error).strip().splitlines() or [""])[0]
-            raise DataError(where, f"there is no split {split} of {named} to be had from it ({said})") from error
+            reason = (str(error).strip().splitlines() or [""])[0]
+            raise DataError(where, f"there is no split {split} of {data_set} in it ({reason})") from error
     else:
-        instead, how = "a folder with the official files", "data.root=FOLDER (or BERTXFER_DATA)"
-        with hub.asked_for("task.hub.path", f"the data set {named}", instead, how):
+        substitute, setting = "a folder with the official files", "data.root=FOLDER (or BERTXFER_DATA)"
+        with hub.asked_for("task.hub.path", f"the data set {data_set}", substitute, setting):
             rows = datasets.load_dataset(where, task.subset, split=split, revision=task.version)
-    place = f"{where}{f', {task.subset}' if task.subset else ''}, {split}"
-    records = _records(rows, place)
-    return squad.read_records(task, records, place) if task.kind == "span" else read_rows(task, records, place)
+    location = f"{where}{f', {task.subset}' if task.subset else ''}, {split}"
+    records = _records(rows, location)
+    return squad.read_records(task, records, location) if task.kind == "span" else read_rows(task, records, location)
 
 
-def _records(rows: Any, place: str) -> Iterator[RawRow]:
+def _records(rows: Any, location: str) -> Iterator[RawRow]:
     for number, cells in enumerate(rows, start=1):
-        yield RawRow(f"{place}, row {number}", cells)
+        yield RawRow(f"{location}, row {number}", cells)

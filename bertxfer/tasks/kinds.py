@@ -1,4 +1,4 @@
-"""Kinds of tasks: what is predicted of a text. Each kind is declared here whole, as far as no tensor is concerned.
+"""Kinds of tasks: what is predicted of a text. Each kind is declared here whole, but for what needs tensors.
 
 What learning does for a kind (its loss, and what its outputs mean) is in learning/kinds/, in a module of its name.
 """
@@ -57,4 +57,4 @@ def check(task: Task) -> None:
         raise ConfigError("task.labels", f"{list(task.labels)} are not two or more different names of classes")
     binary = [name for name in task.metrics if metrics.METRICS[kind.name][name].two_classes]
     if len(task.labels) != 2 and binary:
-        raise ConfigError("task.metrics", f"{binary[0]} is of the second of two classes; with more, macro_f1 is meant")
+        raise ConfigError("task.metrics", f"{binary[0]} scores the second of two classes; with more, give macro_f1")

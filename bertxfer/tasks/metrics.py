@@ -20,7 +20,7 @@ class Metric:
     label: str  # in figures and tables
     score: Score
     weighted: Weighted | None = None  # the same over many resamples at once; none where rows have scores of their own
-    two_classes: bool = False  # is of the second of two classes
+    two_classes: bool = False  # scores the second of two classes
 
 
 METRICS: dict[str, dict[str, Metric]] = {}  # by the kind of task
@@ -32,8 +32,8 @@ def metric(
     """Registers a function as the metric of its name."""
 
     def register(function: Score) -> Score:
-        own = name or function.__name__
-        METRICS.setdefault(kind, {})[own] = Metric(own, label, function, weighted, two_classes)
+        full_name = name or function.__name__
+        METRICS.setdefault(kind, {})[full_name] = Metric(full_name, label, function, weighted, two_classes)
         return function
 
     return register
@@ -112,12 +112,14 @@ def mse(references: Sequence[float], predictions: Sequence[float]) -> float:
     return float(np.mean(np.square(np.subtract(references, predictions))))
 
 
-def _of_answers(one: Callable[[str, Sequence[str]], float], answerable: bool | None) -> Score:
+def _of_answers(score_answer: Callable[[str, Sequence[str]], float], answerable: bool | None) -> Score:
     """The mean score of predicted answers: over all questions, or over those that have an answer, or have none."""
 
     def mean(references: Sequence[Sequence[str]], predictions: Sequence[str]) -> float:
         chosen = zip(references, predictions, strict=True)
-        return _mean([one(text, golds) for golds, text in chosen if answerable is None or bool(golds) == answerable])
+        return _mean(
+            [score_answer(text, golds) for golds, text in chosen if answerable is None or bool(golds) == answerable]
+        )
 
     return mean
 
@@ -126,10 +128,10 @@ _ANSWERS: dict[str, tuple[str, Callable[[str, Sequence[str]], float]]] = {
     "exact_match": ("exact match", answers.exact_match),
     "f1": ("F1", answers.f1),
 }
-for _name, (_label, _one) in _ANSWERS.items():
-    metric("span", _label, name=_name)(_of_answers(_one, None))
+for _name, (_label, _score_answer) in _ANSWERS.items():
+    metric("span", _label, name=_name)(_of_answers(_score_answer, None))
     for _group, _answerable in (("answerable", True), ("unanswerable", False)):
-        metric("span", f"{_label}, {_group}", name=f"{_name}_{_group}")(_of_answers(_one, _answerable))
+        metric("span", f"{_label}, {_group}", name=f"{_name}_{_group}")(_of_answers(_score_answer, _answerable))
 
 
 def named(name: str) -> Metric:

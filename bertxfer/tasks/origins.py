@@ -28,7 +28,7 @@ class Origin:
 def find(task: Task, data: Data, stand_in: str | None = None) -> Origin:
     """The rows that a config means. Files are known by their content, as a model's folder is.
 
-    Files that are not here are an error, or have the version `stand_in`, for who only compares configs.
+    Files that are not here are an error, or have the version `stand_in`, for callers that only compare configs.
     """
     if task.source == "mini":
         return Origin("mini", None, None, None, "train", "dev", None, (), tuple(task.text), task.label)
@@ -36,7 +36,7 @@ def find(task: Task, data: Data, stand_in: str | None = None) -> Origin:
     if task.files.train is not None and (root is not None or task.hub.path is None):
         return _in_files(task, root, stand_in)
     if task.hub.path is None:
-        raise ConfigError("task.files.train", f"task={task.name} says neither files nor a data set of the hub")
+        raise ConfigError("task.files.train", f"task={task.name} names neither files nor a data set of the hub")
     return _on_hub(task, stand_in)
 
 
@@ -75,7 +75,7 @@ def _find_file(files: Files, name: str, root: str | None, task: Task) -> Path:
     for path in tried:
         if path.is_file():
             if path.suffix not in FORMATS:
-                raise ConfigError("task.files", f"{path} is none of {', '.join(FORMATS)}")
+                raise ConfigError("task.files", f"{path} is not one of {', '.join(FORMATS)}")
             return path
     key = "data.root" if root is not None else "task.files"
     hint = "; data.root=null asks the hub instead" if root is not None and task.hub.path is not None else ""

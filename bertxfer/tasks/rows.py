@@ -33,7 +33,7 @@ class Rows:
         return Rows([self.texts[i] for i in indices], [self.labels[i] for i in indices])
 
     def digest(self) -> str:
-        """Their content, wherever they came from."""
+        """A digest of their content, wherever they came from."""
         content = hashlib.sha256()
         for texts, label in zip(self.texts, self.labels, strict=True):
             content.update(json.dumps([texts, label]).encode())
@@ -68,7 +68,7 @@ class StoredSource:
 class RawRow(NamedTuple):
     """One row of a table: where it stands, and its cells by column. None: the row ends before this cell."""
 
-    place: str
+    location: str
     cells: dict[str, Any]
 
 
@@ -80,38 +80,40 @@ def read_rows(task: TaskScience, records: Iterable[RawRow], file: str) -> Rows:
     for record in records:
         for column in (*task.text, task.label):
             if column not in record.cells:
-                found = ", ".join(record.cells)
-                raise DataError(record.place, f"task={task.name} needs a column {column!r}, but there are only {found}")
-        found_texts = _texts(task, record)
-        if found_texts is None:
+                columns = ", ".join(record.cells)
+                raise DataError(
+                    record.location, f"task={task.name} needs a column {column!r}, but there are only {columns}"
+                )
+        row_texts = _texts(task, record)
+        if row_texts is None:
             continue
-        texts.append(found_texts)
+        texts.append(row_texts)
         labels.append(label_of(task, record))
     if not texts:
-        raise DataError(file, "there is no row in it")
+        raise DataError(file, "it has no rows")
     return Rows(texts, labels)
 
 
 def _texts(task: TaskScience, record: RawRow) -> tuple[str, ...] | None:
-    """None: a broken row of a task that skips them."""
+    """The texts of a row; None for a broken row of a task that skips those."""
     if any(record.cells[column] is None for column in (*task.text, task.label)):
         if task.skip_broken:
             return None
         column = next(c for c in (*task.text, task.label) if record.cells[c] is None)
-        raise DataError(record.place, f"the row has too few cells, or none for the column {column!r}")
+        raise DataError(record.location, f"the row has too few cells, or none for the column {column!r}")
     texts = tuple(record.cells[column] for column in task.text)
     for column, text in zip(task.text, texts, strict=True):
         if not isinstance(text, str):
-            raise DataError(record.place, f"the column {column!r} has {text!r}, which is no text")
+            raise DataError(record.location, f"the column {column!r} has {text!r}, which is not text")
         if not text.strip():
             if task.skip_broken:
                 return None
-            raise DataError(record.place, f"the column {column!r} is empty")
+            raise DataError(record.location, f"the column {column!r} is empty")
     return texts
 
 
 def _class_reader(task: TaskScience) -> Callable[[TaskScience, RawRow], int]:
-    """Reads a label given as the name of a class or, where it is no name, as its number."""
+    """Reads a label given as the name of a class or, where it is not a name, as its number."""
     numbers: dict[str, int] = {str(number): number for number in range(len(task.labels))}
     numbers |= {name: number for number, name in enumerate(task.labels)}
 
@@ -122,12 +124,12 @@ def _class_reader(task: TaskScience) -> Callable[[TaskScience, RawRow], int]:
             return numbers[word]
         if word in ("", "-1"):  # the hub marks the hidden labels of a test set with -1
             raise DataError(
-                record.place, f"the column {task.label!r} has no label ({word!r}), so it cannot be measured on"
+                record.location, f"the column {task.label!r} has no label ({word!r}), so nothing can be measured on it"
             )
         raise DataError(
-            record.place,
-            f"the label {word!r} is none of {', '.join(task.labels)}, nor a number from 0 to {len(task.labels) - 1}"
-            + _quoting_hint(task, word),
+            record.location,
+            f"the label {word!r} is neither one of {', '.join(task.labels)} "
+            f"nor a number from 0 to {len(task.labels) - 1}{_quoting_hint(task, word)}",
         )
 
     return label_of
@@ -149,5 +151,5 @@ def _score(task: TaskScience, record: RawRow) -> float:
     except (TypeError, ValueError):
         score = math.nan
     if not math.isfinite(score):
-        raise DataError(record.place, f"the column {task.label!r} has {value!r}, which is no score")
+        raise DataError(record.location, f"the column {task.label!r} has {value!r}, which is not a finite number")
     return score

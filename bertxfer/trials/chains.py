@@ -10,7 +10,7 @@ from bertxfer.trials.trial import Trial
 
 
 def prefix_of(trial: Trial) -> Trial | None:
-    """The trial whose encoder this one begins with; none where it begins with the pretrained one.
+    """The trial whose encoder this one begins with; None where it begins with the pretrained one.
 
     A prefix is a trial like any other, with its own id and result. So the stage A of A -> B, A -> C and of A alone is
     one and the same.
@@ -66,7 +66,7 @@ def features_name(trial: Trial) -> str:
 def describe(science: Science, permuted: str | None = None) -> str:
     """What is done to the pretrained encoder, and how it is used, in a table's few words.
 
-    `permuted` is said in place of the order of permuted layers, where all orders are one row.
+    `permuted` takes the place of the order of permuted layers, where all orders share one row.
     """
     words = permuted if permuted and science.treatment.order else describe_treatment(science.treatment)
     if science.chain is not None:

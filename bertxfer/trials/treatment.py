@@ -15,7 +15,7 @@ PARTS = ("attention", "feedforward")
 
 @dataclass(frozen=True)
 class Treatment:
-    """Equal treatments are the same experiment, whatever scheme they were asked for by.
+    """Equal treatments are the same experiment, whichever scheme asked for them.
 
     `order` has at position i the pretrained layer that stands there; empty: as pretrained.
     `redrawn` names regions: "embeddings", "pooler", "layer 3 attention", "layer 3 feedforward", "layer 3 head 5".
@@ -54,17 +54,17 @@ def _areas(regions: tuple[str, ...]) -> str:
     """Regions in few words: "layers 7-12", "layers 1,3 attention", "layer 11 heads 1-3"."""
     parts: dict[int, list[str]] = {}
     for region in regions:
-        _, number, what = region.split(" ", 2)
-        parts.setdefault(int(number), []).append(what)
+        _, number, part = region.split(" ", 2)
+        parts.setdefault(int(number), []).append(part)
     layers: dict[str, list[int]] = {}
-    for layer, whats in parts.items():
-        layers.setdefault("" if tuple(whats) == PARTS else _part_words(whats), []).append(layer)
+    for layer, of_layer in parts.items():
+        layers.setdefault("" if tuple(of_layer) == PARTS else _part_words(of_layer), []).append(layer)
     return " and ".join(f"{_spans('layer', numbers)} {words}".strip() for words, numbers in layers.items())
 
 
-def _part_words(whats: list[str]) -> str:
-    heads = [int(what.removeprefix("head ")) for what in whats if what.startswith("head ")]
-    return _spans("head", heads) if heads else " ".join(whats)
+def _part_words(parts: list[str]) -> str:
+    heads = [int(part.removeprefix("head ")) for part in parts if part.startswith("head ")]
+    return _spans("head", heads) if heads else " ".join(parts)
 
 
 def _spans(noun: str, numbers: list[int]) -> str:

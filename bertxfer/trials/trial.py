@@ -89,7 +89,7 @@ def _stage_science(config: Config, model: Pretrained, inputs: Inputs) -> tuple[S
     if config.probe.features is not None:
         pooling = "cls" if config.probe.pooler else "none"
     optimizer, training = config.optimizer, config.training
-    if training.epochs == 0:  # nothing is trained, so nothing of how it would be matters
+    if training.epochs == 0:  # nothing is trained, so how it would be does not matter
         optimizer, training = Optimizer("adam", 0.0), Training(epochs=0, precision=training.precision)
     if config.probe.features is not None:  # a frozen encoder draws no dropout, so nothing depends on the layout
         training = dataclasses.replace(training, packed=True, compiled=False)
@@ -118,8 +118,8 @@ def _outputs(config: Config) -> tuple[str, ...]:
     """What is to be left beside the result."""
     wanted = []
     for key, known in keys.outputs_of(Config).items():
-        asked = getattr(config, key)
-        for name in asked if isinstance(asked, (list, tuple)) else [] if asked is None else [asked]:
+        value = getattr(config, key)
+        for name in value if isinstance(value, (list, tuple)) else [] if value is None else [value]:
             if name not in known:
                 raise ConfigError(key, f"{name!r} is not one of {', '.join(known)}")
             if config.probe.features is not None:

@@ -104,12 +104,12 @@ def test_a_broken_experiment_is_placed_and_hides_no_other(repository: FixtureRep
     told = repository.diff("HEAD", status=2)
     found = told["by_name"]
     assert counts(found["gamma"]) == (1, 0, 0, 4)
-    assert found["broken_before"]["broken_before"].startswith("conf/experiment/broken_before.yaml:4: is no YAML")
+    assert found["broken_before"]["broken_before"].startswith("conf/experiment/broken_before.yaml:4: is not valid YAML")
     assert found["broken_before"]["broken_now"] is None
     assert found["alpha"]["broken_now"].startswith("conf/experiment/alpha.yaml:4: k: 13 is out of range; on this")
     assert found["beta"]["broken_now"].startswith("conf/experiment/beta.yaml:3: optimizer.learning_rate: there is no")
     assert found["delta"]["broken_now"].startswith("conf/experiment/delta.yaml:3: task: 'nosuch' is not there")
-    assert found["epsilon"]["broken_now"].startswith("conf/experiment/epsilon.yaml:3: is no YAML")
+    assert found["epsilon"]["broken_now"].startswith("conf/experiment/epsilon.yaml:3: is not valid YAML")
     checked = repository.run("plan", "--all")
     assert checked.returncode == 2
     assert "gamma: 5 trials" in checked.stdout

@@ -78,4 +78,4 @@ def test_a_broken_file_is_one_sentence(bertxfer: Run, tmp_path: Path) -> None:
     for verb in (["plan"], []):
         ended = bertxfer(*verb, "-m", "experiment=mine", "--config-dir", "own")
         assert ended.returncode == 2
-        assert "own/experiment/mine.yaml:3: is no YAML" in only_line(ended.stderr)
+        assert "own/experiment/mine.yaml:3: is not valid YAML" in only_line(ended.stderr)

@@ -86,7 +86,7 @@ def test_a_file_without_a_header_is_told_its_columns(tmp_path: Path) -> None:
         ("tsv", "review\tverdict\nfine\tgood\nshort\n", "train.tsv, line 3", "too few cells"),
         ("tsv", "review\tverdict\nfine\tgood\textra\n", "train.tsv, line 2", "3 cells"),
         ("tsv", "review\tstars\nfine\tgood\n", "train.tsv, line 2", "needs a column 'verdict'"),
-        ("tsv", "review\tverdict\nfine\tgreat\n", "train.tsv, line 2", "'great' is none of bad, good"),
+        ("tsv", "review\tverdict\nfine\tgreat\n", "train.tsv, line 2", "'great' is neither one of bad, good"),
         ("tsv", "review\tverdict\nfine\t2\n", "train.tsv, line 2", "from 0 to 1"),
         ("tsv", "review\tverdict\nfine\tgood\n \tbad\n", "train.tsv, line 3", "'review' is empty"),
         ("tsv", "review\tverdict\nfine\t\n", "train.tsv, line 2", "no label"),
@@ -94,13 +94,13 @@ def test_a_file_without_a_header_is_told_its_columns(tmp_path: Path) -> None:
         ("tsv", "review\tverdict\n", "train.tsv", "no row"),
         ("tsv", "", "train.tsv", "no row"),
         ("csv", 'review,verdict\nok,good\n"a\nb",great\n', "train.csv, line 4", "'great'"),
-        ("csv", 'review,verdict\n"open,good\n', "train.csv, line 2", "no CSV"),
-        ("jsonl", '{"review": "x", "verdict": 0}\n{"review": "x"\n', "train.jsonl, line 2", "no JSON"),
+        ("csv", 'review,verdict\n"open,good\n', "train.csv, line 2", "not valid CSV"),
+        ("jsonl", '{"review": "x", "verdict": 0}\n{"review": "x"\n', "train.jsonl, line 2", "not valid JSON"),
         ("jsonl", '{"review": "x", "verdict": 0}\n{"review": "x"}\n', "train.jsonl, line 2", "'verdict'"),
         ("jsonl", '{"review": null, "verdict": 0}\n', "train.jsonl, line 1", "'review'"),
-        ("jsonl", '{"review": 3, "verdict": 0}\n', "train.jsonl, line 1", "no text"),
-        ("jsonl", "[1]\n", "train.jsonl, line 1", "no JSON object"),
-        ("parquet", "not parquet", "train.parquet", "no Parquet"),
+        ("jsonl", '{"review": 3, "verdict": 0}\n', "train.jsonl, line 1", "not text"),
+        ("jsonl", "[1]\n", "train.jsonl, line 1", "not a JSON object"),
+        ("parquet", "not parquet", "train.parquet", "not a Parquet file"),
     ],
 )
 def test_bad_data_is_said_with_file_and_line(tmp_path: Path, ending: str, content: str, place: str, said: str) -> None:
@@ -116,7 +116,7 @@ def test_bad_data_is_said_with_file_and_line(tmp_path: Path, ending: str, conten
 def test_a_score_is_a_finite_number(tmp_path: Path, score: str) -> None:
     words = write(tmp_path, "tsv", [{"review": "x", "verdict": 2.5}, {"review": "y", "verdict": score}])
     regression = ["task.kind=regression", "task.labels=[]", "task.metrics=[pearson]", "task.headline=pearson"]
-    with pytest.raises(DataError, match=r"train\.tsv, line 3: .*no score"):
+    with pytest.raises(DataError, match=r"train\.tsv, line 3: .*not a finite number"):
         read(*words, *regression)
 
 
@@ -212,7 +212,7 @@ def test_a_task_of_ones_own_is_one_yaml_file(bertxfer: Run, tiny_model: Path, tm
     (tmp_path / "reviews_dev.csv").write_text("review,verdict\nso so,medium\n")
     ended = bertxfer(*words, env={"BERTXFER_OUTPUT": str(tmp_path / "other")})
     assert ended.returncode == 1
-    assert f"{tmp_path}/reviews_dev.csv, line 2: the label 'medium' is none of bad, good" in ended.stderr
+    assert f"{tmp_path}/reviews_dev.csv, line 2: the label 'medium' is neither one of bad, good" in ended.stderr
     assert not (tmp_path / "other" / "artifacts").exists()
 
 
@@ -227,6 +227,6 @@ def test_the_size_that_counts_is_that_of_the_files(tmp_path: Path) -> None:
 
 def test_labels_that_yaml_takes_for_truth_values_are_told_apart_from_typos(tmp_path: Path) -> None:
     words = write(tmp_path, "csv", [{"review": "x", "verdict": "yes"}, {"review": "y", "verdict": "no"}])
-    with pytest.raises(DataError, match=r"'yes' is none of False, True, .*: quote them in task\.labels"):
+    with pytest.raises(DataError, match=r"'yes' is neither one of False, True .*: quote them in task\.labels"):
         read(*words, "task.labels=[false,true]")
     assert read(*words, "task.labels=['no','yes']")[0].labels == [1, 0]

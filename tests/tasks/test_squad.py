@@ -53,14 +53,14 @@ def bad(path: str, value: Any) -> Any:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (bad("qas.0.answers.0.answer_start", 1), "qas[0]: the answer 'Ada Lovelace' does not stand at character 1"),
-        (bad("qas.0.answers.0.answer_start", None), "qas[0]: what comes next is not as SQuAD's JSON has it"),
+        (bad("qas.0.answers.0.answer_start", 1), "qas[0]: the answer 'Ada Lovelace' is not at character 1"),
+        (bad("qas.0.answers.0.answer_start", None), "qas[0]: what comes next is not as in SQuAD's JSON"),
         (bad("qas.1.question", "  "), "qas[1]: the question is empty"),
         (bad("qas.1.question", None), "qas[1]: what comes next"),
-        (bad("qas.1.id", "q1"), "qas[1]: the id q1 is there twice"),
+        (bad("qas.1.id", "q1"), "qas[1]: the id q1 occurs twice"),
         (bad("qas.1.is_impossible", False), "qas[1]: the question has no answers and is not marked is_impossible"),
         (bad("context", ""), "qas[0]: the passage is empty"),
-        ({"data": []}, "there is no question in it"),
+        ({"data": []}, "it has no questions"),
         ([], "what comes next"),
     ],
 )
@@ -74,7 +74,7 @@ def test_bad_questions_are_said_with_their_place(tmp_path: Path, content: Any, s
 def test_what_is_no_json(tmp_path: Path) -> None:
     write(tmp_path)
     (tmp_path / "squad2" / "train-v2.0.json").write_text('{"data": [\n  {"title" 3}]}')
-    with pytest.raises(DataError, match=r"train-v2\.0\.json, line 2: this is no JSON"):
+    with pytest.raises(DataError, match=r"train-v2\.0\.json, line 2: this is not valid JSON"):
         read(tmp_path)
 
 

@@ -83,7 +83,7 @@ def test_a_chain_is_read_back_as_it_was_written() -> None:
     ("words", "key", "told"),
     [
         ("scheme=sequential", "intermediate", "needs it"),
-        ("intermediate=[{tusk:rte}]", "intermediate", "not the name of a task"),
+        ("intermediate=[{tusk:rte}]", "intermediate", "neither the name of a task"),
         ("intermediate=[{task:mini_cola,epochs:3}]", "intermediate.epochs", "data, optimizer, training"),
         ("intermediate=[{task:mini_cola,training:{epoch:3}}]", "intermediate.training", "epoch"),
         ("intermediate=[{task:mini_cola,training:{epochs:many}}]", "intermediate.training", "many"),

@@ -121,7 +121,7 @@ def pad(sequences: list[tuple[list[int], list[int]]]) -> tuple[torch.Tensor, tor
 def predict(
     model: BertForMaskedLM, ids: torch.Tensor, types: torch.Tensor, where: torch.Tensor, mask: torch.Tensor
 ) -> torch.Tensor:
-    """Logits over the vocabulary at the places `where`."""
+    """Logits over the vocabulary at the positions `where`."""
     hidden = model.bert(ids, token_type_ids=types, attention_mask=mask).last_hidden_state
     logits: torch.Tensor = model.cls(hidden[where])
     return logits
@@ -155,12 +155,12 @@ def measure(model: BertForMaskedLM, corpus: Corpus, passages: int) -> dict[str, 
         rows = torch.tensor(ids).repeat(len(ids), 1)
         shown = rows.masked_fill(where, corpus.ids["[MASK]"])
         logits = predict(model, shown, torch.tensor(types).repeat(len(ids), 1), where, torch.ones_like(rows))
-        for place, chance in enumerate(logits.softmax(-1)):
-            word = vocabulary[ids[place]]
+        for position, chance in enumerate(logits.softmax(-1)):
+            word = vocabulary[ids[position]]
             for name, sides in contrasts().items():
                 if word in sides[0] | sides[1]:
-                    here, there = (float(chance[[corpus.ids[w] for w in side]].sum()) for side in sides)
-                    hits[name].append((here > there) == (word in sides[0]))
+                    first, second = (float(chance[[corpus.ids[w] for w in side]].sum()) for side in sides)
+                    hits[name].append((first > second) == (word in sides[0]))
             if word in kind and ids.count(corpus.ids[word]) > 1:
                 hits[f"copy: {kind[word]}"].append(int(chance.argmax()) == corpus.ids[word])
     model.train()

@@ -1,6 +1,6 @@
 """Schemes: named families of treatments, each declared whole in a module of its own in this folder.
 
-A module that is put here is found. It needs a file of its name in conf/scheme/, by which Hydra lets people choose it.
+A module that is added here is found. It needs a file of its name in conf/scheme/, by which Hydra lets people choose it.
 """
 
 from importlib import import_module

@@ -5,5 +5,5 @@ from bertxfer.trials.treatment import Treatment
 
 
 @scheme(parts=True)
-def baseline(asked: Request) -> Treatment:
+def baseline(request: Request) -> Treatment:
     return Treatment()

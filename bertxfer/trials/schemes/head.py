@@ -12,11 +12,11 @@ HEAD = Axis("head", Any, "attention head", counts="heads")
 
 
 @scheme(LAYER, HEAD)
-def head(asked: Request) -> Treatment:
-    if asked.config.reinit_lr_factor != 1:
+def head(request: Request) -> Treatment:
+    if request.config.reinit_lr_factor != 1:
         raise ConfigError(
             "reinit_lr_factor", "a head is part of larger tensors, which have one learning rate; leave it 1"
         )
-    heads = asked.numbers("head", asked.heads)
-    layers = asked.numbers("layer", asked.layers)
-    return asked.reinitialized(tuple(f"layer {layer} head {head}" for layer in layers for head in heads))
+    heads = request.numbers("head", request.heads)
+    layers = request.numbers("layer", request.layers)
+    return request.reinitialized(tuple(f"layer {layer} head {head}" for layer in layers for head in heads))

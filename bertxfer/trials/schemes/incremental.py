@@ -8,6 +8,6 @@ K = Axis("k", int | None, "pretrained layers kept (k)", counts="layers")
 
 
 @scheme(K, parts=True)
-def incremental(asked: Request) -> Treatment:
-    k = asked.number("k", 0, asked.layers)
-    return asked.reinitialized(asked.of_layers(layer for layer in asked.every_layer if layer > k))
+def incremental(request: Request) -> Treatment:
+    k = request.number("k", 0, request.layers)
+    return request.reinitialized(request.of_layers(layer for layer in request.every_layer if layer > k))

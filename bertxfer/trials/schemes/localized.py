@@ -11,18 +11,19 @@ PRESERVE = Axis("preserve", bool | None, "block", values={True: "block preserved
 
 
 @scheme(BLOCK, SIZE, PRESERVE, parts=True)
-def localized(asked: Request) -> Treatment:
-    block = _block(asked)
-    preserve = asked.given("preserve", "preserve=true or preserve=false")
-    return asked.reinitialized(asked.of_layers(layer for layer in asked.every_layer if (layer in block) != preserve))
+def localized(request: Request) -> Treatment:
+    block = _block(request)
+    preserve = request.required("preserve", "preserve=true or preserve=false")
+    layers = (layer for layer in request.every_layer if (layer in block) != preserve)
+    return request.reinitialized(request.of_layers(layers))
 
 
-def _block(asked: Request) -> range:
-    size = asked.number("block_size", 0, asked.layers, "block_size=3")
-    last = asked.layers - size + 1
-    start = asked.given("block", f"block=1..{last}")
+def _block(request: Request) -> range:
+    size = request.number("block_size", 0, request.layers, "block_size=3")
+    last = request.layers - size + 1
+    start = request.required("block", f"block=1..{last}")
     if not 1 <= start <= last:
         raise ConfigError(
-            "block", f"{start} is out of range; with block_size={size} on {asked.layers} layers it is 1..{last}"
+            "block", f"{start} is out of range; with block_size={size} on {request.layers} layers it is 1..{last}"
         )
     return range(start, start + size)

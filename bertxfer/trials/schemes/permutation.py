@@ -13,24 +13,24 @@ ORDER = Axis("order", Any, "order of the layers")
 
 
 @scheme(SEED, ORDER)
-def permutation(asked: Request) -> Treatment:
-    every = list(asked.every_layer)
-    order = _drawn(asked, every) if asked.axis("order") is None else _given(asked, every)
+def permutation(request: Request) -> Treatment:
+    every = list(request.every_layer)
+    order = _drawn(request, every) if request.axis("order") is None else _explicit(request, every)
     return Treatment(order=() if order == every else tuple(order))
 
 
-def _drawn(asked: Request, every: list[int]) -> list[int]:
+def _drawn(request: Request, every: list[int]) -> list[int]:
     """permutation_seed follows the trial's seed, so that run i has one order for every task."""
-    own = asked.axis("permutation_seed")
-    seed = stream_seed(asked.config, "permutation") if own is None else own
-    return [every[place] for place in seeds.permutation(asked.layers, seed, "permutation")]
+    explicit = request.axis("permutation_seed")
+    seed = stream_seed(request.config, "permutation") if explicit is None else explicit
+    return [every[index] for index in seeds.permutation(request.layers, seed, "permutation")]
 
 
-def _given(asked: Request, every: list[int]) -> list[int]:
-    if asked.axis("permutation_seed") is not None:
+def _explicit(request: Request, every: list[int]) -> list[int]:
+    if request.axis("permutation_seed") is not None:
         raise ConfigError("order", "an explicit order leaves nothing to permutation_seed; give one of the two")
-    asked_order = asked.axis("order")
-    order = list(asked_order) if isinstance(asked_order, (list, tuple)) else [asked_order]
+    value = request.axis("order")
+    order = list(value) if isinstance(value, (list, tuple)) else [value]
     if sorted(map(str, order)) != sorted(map(str, every)):
-        raise ConfigError("order", f"{order} does not have each of the layers 1..{asked.layers} once")
+        raise ConfigError("order", f"{order} does not have each of the layers 1..{request.layers} once")
     return order

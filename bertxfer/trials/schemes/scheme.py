@@ -26,7 +26,7 @@ Declared = Callable[["Request"], Treatment]
 
 
 def scheme(*declared: Axis, parts: bool = False) -> Callable[[Declared], Declared]:
-    """Registers a function from what is asked for to a treatment as the scheme of the function's name."""
+    """Registers a function from a request to a treatment as the scheme of the function's name."""
 
     def register(function: Declared) -> Declared:
         for axis in declared:
@@ -47,8 +47,8 @@ def treatment_of(config: Config, layers: int, heads: int) -> Treatment:
 
 def stream_seed(config: Config, stream: str) -> int:
     """The seed of one stream: its own if it was given one, else the trial's."""
-    own: int | None = getattr(config.seeds, stream)
-    return config.seed if own is None else own
+    explicit: int | None = getattr(config.seeds, stream)
+    return config.seed if explicit is None else explicit
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Request:
         """What was typed for an axis; None where nothing was."""
         return getattr(self.config, name)
 
-    def given(self, name: str, example: str) -> Any:
+    def required(self, name: str, example: str) -> Any:
         """What was typed for an axis that the scheme cannot do without."""
         value = self.axis(name)
         if value is None:
@@ -76,11 +76,11 @@ class Request:
 
     def number(self, name: str, low: int, high: int, example: str | None = None) -> int:
         """A number within a range that the model decides."""
-        return _within(name, self.given(name, example or f"{name}={low}..{high}"), low, high)
+        return _within(name, self.required(name, example or f"{name}={low}..{high}"), low, high)
 
     def numbers(self, name: str, high: int) -> list[int]:
         """One number or a list of them, each from 1 to `high`, in order and once."""
-        value = self.given(name, f"{name}=1..{high}")
+        value = self.required(name, f"{name}=1..{high}")
         values = list(value) if isinstance(value, (list, tuple)) else [value]
         if not values:
             raise ConfigError(name, f"the list is empty; give numbers from 1..{high}")
@@ -96,7 +96,7 @@ class Request:
         return tuple(f"layer {layer} {part}" for layer in layers for part in parts)
 
     def reinitialized(self, regions: tuple[str, ...]) -> Treatment:
-        """These regions drawn anew, as `init` and its companions say; as pretrained where there are none."""
+        """These regions reinitialized, as `init` and its companions say; as pretrained where there are none."""
         if not regions:
             return Treatment()
         initializer = initializer_of(self.config)

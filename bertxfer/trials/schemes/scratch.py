@@ -5,5 +5,5 @@ from bertxfer.trials.treatment import Treatment
 
 
 @scheme()
-def scratch(asked: Request) -> Treatment:
-    return asked.reinitialized(("embeddings", *asked.of_layers(asked.every_layer), "pooler"))
+def scratch(request: Request) -> Treatment:
+    return request.reinitialized(("embeddings", *request.of_layers(request.every_layer), "pooler"))

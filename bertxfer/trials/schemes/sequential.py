@@ -5,5 +5,5 @@ from bertxfer.trials.treatment import Treatment
 
 
 @scheme()
-def sequential(asked: Request) -> Treatment:
+def sequential(request: Request) -> Treatment:
     return Treatment()

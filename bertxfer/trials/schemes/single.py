@@ -10,5 +10,5 @@ LAYER = Axis("layer", Any, "layer", counts="layers")
 
 
 @scheme(LAYER, parts=True)
-def single(asked: Request) -> Treatment:
-    return asked.reinitialized(asked.of_layers(asked.numbers("layer", asked.layers)))
+def single(request: Request) -> Treatment:
+    return request.reinitialized(request.of_layers(request.numbers("layer", request.layers)))
