@@ -38,7 +38,7 @@ tags: [bert, masked-lm, synthetic]
 # bertxfer mini
 
 A demonstration model: BERT with 12 layers and 12 heads, {hidden} wide ({parameters:,} parameters, {words} whole words),
-pretrained on text of a small generated language (`bertxfer/mini/language.py`). It exists to show a method and to test
+pretrained on text of a small generated language (`bertxfer/tasks/mini/language.py`). It exists to show a method and to test
 code at full depth in seconds. **Its numbers say nothing about English, nor about any model of English.**
 
 `python -m bertxfer.tasks.mini.pretrain --out DIR --steps {steps} --seed {seed}` makes it from nothing: masked language
