@@ -103,12 +103,12 @@ def cancel(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
     return 0
 
 
-@verb("[sweep | the words of a run]", "writes figures, tables and one HTML page of a sweep or an experiment")
+@verb("[sweep | overrides]", "writes figures, tables and one HTML page of a sweep or an experiment")
 def report(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
     from bertxfer.report import page, subject
 
     parser.add_argument(
-        "words", nargs="*", metavar="sweep | key=value", help="a sweep (the last one), or a run's words"
+        "words", nargs="*", metavar="sweep | key=value", help="a sweep (the last one), or the overrides of a run"
     )
     parser.add_argument("-m", "--multirun", action="store_true", help="as for a run; changes nothing here")
     parser.add_argument("-cd", "--config-dir", action="append", default=[], help="one more folder of configs")
@@ -124,7 +124,7 @@ def report(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
     return 0
 
 
-@verb("[the words of a run]", "shows what a run would do, how much is done and what the rest takes, and starts nothing")
+@verb("[overrides]", "shows what a run would do, how much is done and what the rest takes, and starts nothing")
 def plan(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
     import json
 
@@ -180,7 +180,7 @@ def explain(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
 
 def _hydra_words(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of Hydra's that a run takes."""
-    parser.add_argument("words", nargs="*", metavar="key=value", help="the words of a run")
+    parser.add_argument("words", nargs="*", metavar="key=value", help="the overrides of a run")
     parser.add_argument("-m", "--multirun", action="store_true", help="as for a run: a sweep")
     parser.add_argument("-cd", "--config-dir", action="append", default=[], help="one more folder of configs")
     parser.add_argument("-cn", "--config-name", default="config")
@@ -218,7 +218,7 @@ def diff(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
     return (2 if reviewed.broken_now else 1 if reviewed.changes else 0) if args.exit_code else 0
 
 
-@verb("[key=value ...]", "lists the presets: their trials, how many are done, and what the rest costs")
+@verb("[key=value ...]", "lists the papers' experiments: their trials, how many are done, and what the rest costs")
 def experiments(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
     from rich.console import Console
     from rich.table import Table

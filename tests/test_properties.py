@@ -24,6 +24,7 @@ from bertxfer.config.composer import Composer
 from bertxfer.errors import BertxferError, DataError
 from bertxfer.report import frame as frames
 from bertxfer.report import results as exports
+from bertxfer.report.stored import history
 from bertxfer.store.store import Store
 from bertxfer.sweeps import manifest, sweep
 from bertxfer.sweeps.queue import Queue
@@ -311,7 +312,7 @@ def test_any_history_is_read_or_refused(lines: list[str], stored: tuple[Store, l
     path = store.folder(points[0].trial.id) / "history.jsonl"
     path.write_bytes("\n".join(lines).encode("utf-8", "surrogatepass"))
     try:
-        found = frames.history([points[0].trial.id], store)
+        found = history([points[0].trial.id], store)
     except BertxferError as error:
         assert "history.jsonl" in one_sentence(error)
     else:

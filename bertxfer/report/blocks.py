@@ -20,7 +20,7 @@ def figures_of(block: Any) -> list[Figure]:
 
 
 def guess(results: pd.DataFrame) -> dict[str, Any]:
-    """The block that suits a sweep without one, from what its places vary: that of the first kind that suits."""
+    """The block that suits a sweep without one, from what varies in it: that of the first kind that suits."""
     sizes = [column for column in ("data.n", "data.fraction") if column in results and results[column].nunique() > 1]
     for kind in KINDS.values():
         block = kind.suits(results)
@@ -33,24 +33,24 @@ def guess(results: pd.DataFrame) -> dict[str, Any]:
 def _figure(block: Any) -> Figure:
     if not isinstance(block, Mapping):
         raise ConfigError("figure", f"{block!r} is not a mapping; give at least kind: {next(iter(KINDS))}")
-    given = {key: value for key, value in block.items() if value is not None or key == "facets"}
+    settings = {key: value for key, value in block.items() if value is not None or key == "facets"}
     known = [item.name for item in fields(Figure)]
-    for key in given:
+    for key in settings:
         if key not in known:
             raise ConfigError(f"figure.{key}", f"there is no such key; a figure has {', '.join(known)}")
-    if given.get("kind") not in KINDS:
-        raise ConfigError("figure.kind", f"{given.get('kind')!r} is not one of {', '.join(KINDS)}")
-    kind = KINDS[given["kind"]]
+    if settings.get("kind") not in KINDS:
+        raise ConfigError("figure.kind", f"{settings.get('kind')!r} is not one of {', '.join(KINDS)}")
+    kind = KINDS[settings["kind"]]
     for key, why in kind.needs.items():
-        if not given.get(key):
+        if not settings.get(key):
             raise ConfigError(f"figure.{key}", f"kind={kind.name} {why}")
-    given.setdefault("interval", kind.interval)
-    if given["interval"] not in INTERVALS:
-        raise ConfigError("figure.interval", f"{given['interval']!r} is not one of {', '.join(INTERVALS)}")
+    settings.setdefault("interval", kind.interval)
+    if settings["interval"] not in INTERVALS:
+        raise ConfigError("figure.interval", f"{settings['interval']!r} is not one of {', '.join(INTERVALS)}")
     for key in ("series", "y", "tables"):
-        if key in given:
-            value = given[key]
-            given[key] = tuple(value) if isinstance(value, (list, tuple)) else (value,)
+        if key in settings:
+            value = settings[key]
+            settings[key] = tuple(value) if isinstance(value, (list, tuple)) else (value,)
     if kind.x is not None:
-        given["x"] = kind.x
-    return Figure(**given)
+        settings["x"] = kind.x
+    return Figure(**settings)

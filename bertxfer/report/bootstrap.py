@@ -45,11 +45,11 @@ def bootstrap(
 ) -> Estimate:
     """The mean score of `trials` (or its difference from `baseline`, trial by trial) with a 95% percentile interval.
 
-    `predictions` is what report.frame.predictions reads. Trial i of both lists must be a pair; in which order the pairs
-    are given changes nothing.
+    `predictions` is what report.stored.predictions reads. Trial i of both lists must be a pair; the order of the
+    pairs changes nothing.
     """
     if not trials or (baseline is not None and len(baseline) != len(trials)):
-        raise BertxferError(f"bootstrap: {len(trials)} trials and {len(baseline or [])} of the baseline are no pairs")
+        raise BertxferError(f"bootstrap: {len(trials)} trials and {len(baseline or [])} of the baseline are not pairs")
     sides = [sorted(trials)] if baseline is None else [*zip(*sorted(zip(trials, baseline, strict=True)), strict=True)]
     # A span task stores the score of every answer, and its metrics are their means.
     of_answers = "question" in predictions and metric in predictions
@@ -102,11 +102,11 @@ def _matrix(predictions: pd.DataFrame, trials: Sequence[str], column: str | None
     for trial in trials:
         if trial not in groups:
             raise BertxferError(f"bootstrap: trial {trial} has no stored predictions")
-        own = groups[trial].sort_values("index")
+        of_trial = groups[trial].sort_values("index")
         if rows is None:
-            rows = own["index"].to_numpy()
-            labels = np.zeros(len(own)) if column else own["label"].to_numpy()
-        if not np.array_equal(rows, own["index"].to_numpy()):
+            rows = of_trial["index"].to_numpy()
+            labels = np.zeros(len(of_trial)) if column else of_trial["label"].to_numpy()
+        if not np.array_equal(rows, of_trial["index"].to_numpy()):
             raise BertxferError("bootstrap: the trials were measured on different dev sets")
-        lines.append(own[column or "prediction"].to_numpy())
+        lines.append(of_trial[column or "prediction"].to_numpy())
     return labels, np.stack(lines)

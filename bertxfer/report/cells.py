@@ -30,7 +30,7 @@ def undefined(row: Mapping[str, Any]) -> str:
 
 
 def interval_words(interval: str, data: pd.DataFrame) -> str:
-    """What stands behind ± in a summary, and of how many trials."""
+    """What ± means in a summary, and how many trials it is over."""
     if not len(data):
         return "no trial is done"
     trials = f"{data['n'].min()} to {data['n'].max()}" if data["n"].nunique() > 1 else f"{data['n'].max()}"

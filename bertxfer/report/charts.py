@@ -1,6 +1,6 @@
 """What charts are put together from: one Vega-Lite specification for the page and for print.
 
-Levels and probing are dashed. All data of a chart is one table, so that whoever filters the table filters the chart.
+Levels and probing are dashed. All data of a chart is one table, so that filtering the table filters the chart.
 """
 
 import dataclasses
@@ -17,7 +17,7 @@ from bertxfer.report.style import GREY, Style
 
 Chart = alt.FacetChart | alt.LayerChart
 WIDTH, HEIGHT, COLUMNS = 230, 190, 3
-# Vega rounds by the distance between ticks: where all scores are 0.473 there is one tick, and it said 0.
+# Vega rounds by the distance between ticks: where all scores are 0.473 there is one tick, labelled 0.
 NUMBER = ".5~g"
 
 
@@ -27,7 +27,7 @@ def records(data: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def curves(figure: Figure, marks: Marks) -> Chart:
-    """Means over x with their intervals, a line a series."""
+    """Means over x with their intervals, one line per series."""
     style = Style(figure, marks)
     line = role("mean").mark_line(strokeWidth=2)
     line = line.encode(x_axis(figure, marks), y_axis(figure), color=style.colour())
@@ -65,7 +65,7 @@ def dashed_line(figure: Figure, marks: Marks, style: Style) -> list[alt.Chart]:
 
 
 def labelled(figure: Figure, x: str, y_label: str) -> Figure:
-    """With the axes of what is followed, which are not columns of the results."""
+    """With labels for axes that are not columns of the results: steps, epochs, layers."""
     x = figure.x or x
     return dataclasses.replace(figure, x=x, x_label=figure.x_label or words.axis(x), y_label=figure.y_label or y_label)
 
@@ -104,10 +104,10 @@ def _sorted(values: list[Any]) -> list[Any]:
 
 
 def y_axis(figure: Figure, field: str = "y") -> alt.Y:
-    """The vertical axis. Ends of intervals have it too: an axis is called by all that is drawn on it."""
+    """The vertical axis. Ends of intervals have it too: Vega-Lite titles an axis after everything drawn on it."""
     axis = alt.Axis(
         labelFlush=True, format=NUMBER
-    )  # a number that stood out above its panel would move the panel's heading
+    )  # a number that stuck out above its panel would move the panel's heading
     return alt.Y(f"{field}:Q", scale=alt.Scale(zero=False), axis=axis, title=figure.y_label or "dev score")
 
 

@@ -12,13 +12,13 @@ from bertxfer.report.splits import split
 
 
 def rows_by(results: pd.DataFrame, figure: Figure) -> list[str]:
-    """The columns that tell the rows of a table apart: facets and series, and the metric."""
+    """The columns by which the rows of a table differ: facets and series, and the metric."""
     wanted = [figure.facets, *figure.series]
     return [*dict.fromkeys(column for column in wanted if column is not None and column in results), "measure"]
 
 
 def x_of(results: pd.DataFrame, figure: Figure) -> str | None:
-    """The column that the figure's x axis shows, unless rows are told apart by it already."""
+    """The column that the figure's x axis shows, unless the rows already differ by it."""
     return figure.x if figure.x in results and figure.x not in rows_by(results, figure) else None
 
 
@@ -36,18 +36,18 @@ def baseline(figure: Figure) -> Mapping[str, Any]:
 
 
 def with_baseline(results: pd.DataFrame, figure: Figure) -> pd.DataFrame:
-    """The places a figure is about and those that they are compared with."""
+    """The rows that a figure is about and those that they are compared with."""
     table = frames.measured(results, figure.y)
     parts = [select(table, figure.where), select(table, baseline(figure))]
     return table[table.index.isin([*parts[0].index, *parts[1].index])]
 
 
 def shared(columns: Sequence[str], table: pd.DataFrame, where: Mapping[str, Any]) -> list[str]:
-    """Which columns a place and what it is compared with share: the task, and whatever that was asked for at every
-    value of.
+    """The columns that a place shares with what it is compared with: the task, and those of which the baseline has
+    every value.
 
     So k is shared where the baseline is the same k under another learning rate, and not where it is full BERT.
-    All places count here, done or not, so that a sweep halfway through is compared as the whole will be.
+    All rows count here, done or not, so that a sweep halfway through is compared as the whole will be.
     """
     base = select(table, where)
     kept = [column for column in columns if column in ("task", "measure") or _covers(base[column], table[column])]

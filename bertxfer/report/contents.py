@@ -43,14 +43,14 @@ def progress(results: pd.DataFrame) -> Grid:
     rows, tasks = [], list(dict.fromkeys(trials["task.name"]))
     done = trials["state"] == "done"
     for task in tasks:
-        own = trials["task.name"] == task
-        cells = [own & (trials["size"] == size) for size in columns]
+        of_task = trials["task.name"] == task
+        cells = [of_task & (trials["size"] == size) for size in columns]
         rows.append([words.task(task), *(f"{int((cell & done).sum())} of {int(cell.sum())}" for cell in cells)])
     return Grid(["task", *columns], rows, [str(task) for task in tasks])
 
 
-def lacking(results: pd.DataFrame, state: str) -> Grid | None:
-    """The trials that failed or ended without a defined score, with their reasons, or that are missing."""
+def in_state(results: pd.DataFrame, state: str) -> Grid | None:
+    """The trials that are missing, or that failed or ended without a defined score, with the reason."""
     trials = results.drop_duplicates("id")
     trials = trials[trials["undefined"].astype(bool) if state == "undefined" else trials["state"] == state]
     if trials.empty:
@@ -72,26 +72,26 @@ def lacking(results: pd.DataFrame, state: str) -> Grid | None:
 
 def axes(points: Sequence[Point]) -> Grid:
     """Every axis as it was typed, with its values."""
-    found: dict[str, dict[str, Any]] = {}
+    values_of: dict[str, dict[str, Any]] = {}
     for point in points:
         for key, value in point.axes.items():
-            found.setdefault(key, {})[json.dumps(value, sort_keys=True, default=str)] = value
-    rows = [[key, few(list(values.values())), str(len(values))] for key, values in found.items()]
+            values_of.setdefault(key, {})[json.dumps(value, sort_keys=True, default=str)] = value
+    rows = [[key, few(list(values.values())), str(len(values))] for key, values in values_of.items()]
     return Grid(["axis", "values", "how many"], rows)
 
 
 def settings(results: pd.DataFrame, defaults: Mapping[str, Any]) -> tuple[Grid, Grid]:
-    """What differs from the defaults, and all settings. Of treatments the axes tell more than their tensors do."""
+    """What differs from the defaults, and all settings. Treatments are left out: the axes say more."""
     usual = flatten(dict(defaults))
     trials = results.drop_duplicates("id")
     rows = []
-    # `data.n` and the like may be what was typed, which is the same or says more.
+    # Columns such as `data.n` may hold what was typed, which is the same or says more.
     for key in (key for key in results.columns if _is_setting(key, defaults)):
         values = [None if pd.isna(value) else value for value in trials[key].drop_duplicates().tolist()]
         default = usual.get(key)
         rows.append(([key, few(values), _text(default)], any(value != default for value in values)))
     columns = ["key", "here", "default"]
-    return Grid(columns, [row for row, other in rows if other]), Grid(columns, [row for row, _ in rows])
+    return Grid(columns, [row for row, differs in rows if differs]), Grid(columns, [row for row, _ in rows])
 
 
 def _is_setting(key: str, defaults: Mapping[str, Any]) -> bool:
@@ -102,21 +102,21 @@ def _is_setting(key: str, defaults: Mapping[str, Any]) -> bool:
 
 def versions(ids: Iterable[str], store: Store) -> Grid:
     """With what the results were made: each version, and how many trials have it."""
-    found: dict[str, Counter[str]] = {}
+    counts_of: dict[str, Counter[str]] = {}
     for trial_id in dict.fromkeys(ids):
         result = store.result_alone(trial_id) or {}
         for key, value in result.get("environment", {}).items():
-            found.setdefault(key, Counter())[_text(value)] += 1
+            counts_of.setdefault(key, Counter())[_text(value)] += 1
     rows = []
-    for key, counts in found.items():
+    for key, counts in counts_of.items():
         only = len(counts) == 1
-        told = ", ".join(value if only else f"{value} ({count} trials)" for value, count in counts.most_common())
-        rows.append([key.replace("_", " "), told])
+        listed = ", ".join(value if only else f"{value} ({count} trials)" for value, count in counts.most_common())
+        rows.append([key.replace("_", " "), listed])
     return Grid(["of the results", "version"], rows)
 
 
 def table(made: Table) -> Grid:
-    """A table of results, with the shading and bold type that it has on paper; its words stand in their own section."""
+    """A table of results, shaded and bold as it is on paper; its sentences have a section of their own."""
     cells = made.cells.drop(columns="in words", errors="ignore")
     # Kept together, or a heading takes three lines.
     cells = cells.rename(columns={"p (Benjamini-Hochberg)": "p (B\u2011H)", "p (paired t)": "p (paired\u00a0t)"})
@@ -125,7 +125,7 @@ def table(made: Table) -> Grid:
     task = next((name for name in ("task", "final task") if name in columns), None)
     marks = [
         [
-            " ".join(said for said, cells in (("best", made.shaded), ("bold", made.bold)) if (row, column) in cells)
+            " ".join(mark for mark, cells in (("best", made.shaded), ("bold", made.bold)) if (row, column) in cells)
             for column in columns
         ]
         for row in range(len(rows))
@@ -137,7 +137,7 @@ def table(made: Table) -> Grid:
 class Finding:
     """One comparison in words."""
 
-    what: str
+    comparison: str
     words: str
     task: str | None = None
 
@@ -155,8 +155,8 @@ def findings(made: Table) -> tuple[str, list[Finding]] | None:
     names = [column for column in cells.columns if column not in (*numbers, "permutations", "measure")]
     lines = []
     for row in cells.to_dict("records"):
-        what = ", ".join(_named(name, str(row[name])) for name in names if str(row[name]) != "-")
-        lines.append(Finding(what or "all", str(row["in words"]), row.get("task")))
+        comparison = ", ".join(_named(name, str(row[name])) for name in names if str(row[name]) != "-")
+        lines.append(Finding(comparison or "all", str(row["in words"]), row.get("task")))
     return f"{made.title}: {_counted(made.data)}", lines
 
 
@@ -165,14 +165,14 @@ def _counted(data: pd.DataFrame) -> str:
     if "p_holm" not in data:
         return f"{len(data)} comparisons."
     shown = data["p_holm"] < 0.05
-    # What few trials cannot show is not counted as shown, whatever a t-test of them says.
+    # What too few trials say is not counted as shown, whatever their t-test says.
     shown &= ~data["words"].str.contains("too few")
     lower, higher = int((shown & (data["mean"] < 0)).sum()), int((shown & (data["mean"] > 0)).sum())
     few_pairs = int(data["words"].str.contains("too few|nothing can be said").sum())
     rest = len(data) - lower - higher - few_pairs
     parts = [
-        f"{count} {what}"
-        for count, what in (
+        f"{count} {outcome}"
+        for count, outcome in (
             (lower, "significantly lower"),
             (higher, "significantly higher"),
             (rest, "without a difference shown"),
@@ -188,14 +188,14 @@ def few(values: Sequence[Any]) -> str:
     whole = [value for value in values if isinstance(value, int) and not isinstance(value, bool)]
     if len(whole) == len(values) > 2 and sorted(whole) == list(range(min(whole), max(whole) + 1)):
         return f"{min(whole)} to {max(whole)}"
-    told = [_text(value) for value in values]
-    if any(", " in value for value in told):  # lists
-        return "; ".join(f"[{value}]" for value in told)
-    return ", ".join(told) if len(told) <= _FEW else f"{', '.join(told[:4])}, … {told[-1]} ({len(told)} values)"
+    texts = [_text(value) for value in values]
+    if any(", " in value for value in texts):  # lists
+        return "; ".join(f"[{value}]" for value in texts)
+    return ", ".join(texts) if len(texts) <= _FEW else f"{', '.join(texts[:4])}, … {texts[-1]} ({len(texts)} values)"
 
 
-def _named(column: str, said: str) -> str:
-    return said if column in ("task", "treatment", "tasks compared") else f"{column}={said}"
+def _named(column: str, value: str) -> str:
+    return value if column in ("task", "treatment", "tasks compared") else f"{column}={value}"
 
 
 def _text(value: Any) -> str:

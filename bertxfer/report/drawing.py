@@ -72,7 +72,7 @@ class Drawing:
 def draw(
     figure: Figure, results: pd.DataFrame, store: Store, name: str, dashed: pd.DataFrame | None = None
 ) -> Drawing | None:
-    """The drawing of a figure; none of a kind that is only a table, or where there is nothing to draw yet."""
+    """The drawing of a figure; None for a kind that is only a table, or where there is nothing to draw yet."""
     kind = KINDS[figure.kind]
     if kind.marks is None or kind.chart is None:
         return None

@@ -15,9 +15,9 @@ class Figure:
     facets: str | None = "task"
     y: tuple[str, ...] = ("score",)
     interval: str = "t95"
-    where: dict[str, Any] = field(default_factory=dict)  # only these places are drawn
-    baseline: dict[str, Any] = field(default_factory=dict)  # the places that differences are taken from
-    levels: dict[str, dict[str, Any]] = field(default_factory=dict)  # dashed lines: a name, and the places it averages
+    where: dict[str, Any] = field(default_factory=dict)  # only these trials are drawn
+    baseline: dict[str, Any] = field(default_factory=dict)  # the trials that differences are taken from
+    levels: dict[str, dict[str, Any]] = field(default_factory=dict)  # dashed lines: a name, and the trials it averages
     dashed: dict[str, str] = field(default_factory=dict)  # {experiment, x}: another experiment, over the same x
     measure: Any = None  # attention: a measure or several; weights: {reference, module, value}
     title: str | None = None

@@ -1,21 +1,19 @@
-"""Results as one table: a row for every place of a sweep, done or not, with all that was asked there and all that came.
+"""Results as one table: one row per point of a sweep, done or not, with its settings and its result.
 
-Nothing is left out silently: a place without a result has its row and says why, and a score that is not defined is
+Nothing is left out silently: a point without a result has its row and says why, and a score that is not defined is
 NaN and marked `undefined`.
 """
 
 import hashlib
-import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from bertxfer.errors import BertxferError
-from bertxfer.store.results import Result, is_score, seconds_of
+from bertxfer.store.results import Result, seconds_of
 from bertxfer.store.store import Store
 from bertxfer.sweeps.summary import score_text
 from bertxfer.sweeps.sweep import Point
@@ -23,13 +21,13 @@ from bertxfer.trials import chains, replicates
 from bertxfer.trials.science import Science, cell, flatten
 from bertxfer.trials.trial import Trial
 
-# What a result says in a column of its own, beside score and metrics.
+# Keys of a result that have a column of their own, beside score and metrics.
 _COUNTS = ("n_train", "n_dev", "steps", "epochs", "data_digest", "weights_digest")
 _DIGITS = 8  # of a digest that people read
 
 
 def frame(points: Sequence[Point], store: Store) -> pd.DataFrame:
-    """One row per place. Columns: the axes as typed, the science flat, the state of the trial and its result.
+    """One row per point. Columns: the axes as typed, the science flat, the state of the trial and its result.
 
     An axis and a key of the science may have one name (`data.n`): what was typed stands there, unless it was null.
     """
@@ -44,7 +42,7 @@ def frame(points: Sequence[Point], store: Store) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class Completeness:
-    """How much of a sweep there is. `undefined` trials are done, but their score is no number."""
+    """How much of a sweep there is. `undefined` trials are done, but their score is not a number."""
 
     trials: int
     done: int
@@ -61,7 +59,7 @@ class Completeness:
 
 
 def completeness(results: pd.DataFrame) -> Completeness:
-    """Counts of trials, each once however many places it has."""
+    """Counts of trials, each once however many points mean it."""
     if results.empty:
         return Completeness(0, 0, 0, 0, 0)
     trials = results.drop_duplicates("id")
@@ -91,7 +89,7 @@ def is_gap(value: Any) -> bool:
 
 
 def measured(results: pd.DataFrame, metrics: Sequence[str]) -> pd.DataFrame:
-    """The rows with what is drawn of them: `y`, and `measure`, the name of that metric; once for each metric."""
+    """The rows with what is drawn: `y`, and `measure`, the name of that metric; once for each metric."""
     parts = []
     for column in metrics:
         measure = results["task.headline"] if column == "score" else column.removeprefix("metrics.")
@@ -99,79 +97,14 @@ def measured(results: pd.DataFrame, metrics: Sequence[str]) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def history(ids: Iterable[str], store: Store) -> pd.DataFrame:
-    """history.jsonl of these trials, one after another: `id`, `step`, then `loss` and `lr`, or `epoch` and metrics."""
-    events = []
-    for trial_id in dict.fromkeys(ids):
-        path = store.folder(trial_id) / "history.jsonl"
-        if path.is_file():
-            events += [{**event, "id": trial_id} for event in _events(path)]
-    columns = list(dict.fromkeys(["id", "step", "loss", "lr", "epoch", *(key for event in events for key in event)]))
-    return pd.DataFrame(events, columns=columns)
-
-
-def _events(path: Path) -> list[dict[str, Any]]:
-    """The lines of a history; every value of them is a number or null."""
-    try:
-        events = [json.loads(line) for line in path.read_bytes().split(b"\n") if line.strip()]
-    except (ValueError, RecursionError) as error:
-        raise BertxferError(f"{path} cannot be read ({error}); move the folder away to run the trial again") from error
-    for number, event in enumerate(events, start=1):
-        if not isinstance(event, dict) or not all(is_score(value) for value in event.values()):
-            raise BertxferError(f"{path}, line {number}: it is no mapping of names to numbers")
-    return events
-
-
-def predictions(ids: Iterable[str], store: Store) -> pd.DataFrame:
-    """predictions.parquet of these trials: `id`, `index` (the dev row), `label`, `prediction`, and what the kind adds.
-
-    The name of a question in a span task, `id` in its file, is `question` here.
-    """
-    return _parquets("predictions", ids, store, ["index", "label", "prediction"], {"id": "question"})
-
-
-def weights(ids: Iterable[str], store: Store) -> pd.DataFrame:
-    """weights.parquet of these trials: `id`, and distances between weights by layer and module."""
-    columns = ["reference", "layer", "module", "distance", "norm", "relative"]
-    return _parquets("weights", ids, store, columns)
-
-
-def attention(ids: Iterable[str], store: Store) -> pd.DataFrame:
-    """attention.parquet of these trials: `id`, and measures of attention by layer and head."""
-    return _parquets("attention", ids, store, ["layer", "head", "measure", "model", "value", "examples"])
-
-
-def lacking(ids: Iterable[str], table: pd.DataFrame) -> list[str]:
-    """Which of these trials have no row in what a reader above returned."""
-    found = set(table["id"]) if len(table) else set()
-    return [trial_id for trial_id in dict.fromkeys(ids) if trial_id not in found]
-
-
-def _parquets(
-    name: str, ids: Iterable[str], store: Store, columns: list[str], renamed: dict[str, str] | None = None
-) -> pd.DataFrame:
-    tables = []
-    for trial_id in dict.fromkeys(ids):
-        path = store.folder(trial_id) / f"{name}.parquet"
-        if path.is_file():
-            try:
-                table = pd.read_parquet(path).rename(columns=renamed or {})
-            except (OSError, ValueError) as error:  # pyarrow's errors are of these
-                said = " ".join(str(error).split())
-                raise BertxferError(f"{path} cannot be read ({said}); move it away to run the trial again") from error
-            table.insert(0, "id", trial_id)
-            tables.append(table)
-    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=["id", *columns])
-
-
 def _defaults(trial: Trial) -> dict[str, Any]:
-    """Columns that every place has, typed or not: pairing and facets need them."""
+    """Columns that every point has, typed or not: pairing and facets need them."""
     return {"task": trial.science.task.name, "seed": trial.science.seeds["order"]}
 
 
 def _typed_at(point: Point) -> dict[str, Any]:
     """The axes as they were typed, but for what the trial knows better: a stream that it does not draw from has no seed
-    whatever was typed, and two models of one name are told apart.
+    whatever was typed, and two models of one name get different names.
     """
     typed = {key: cell(value) for key, value in point.axes.items() if value is not None and key[:6] != "seeds."}
     if typed.get("model") == point.trial.science.model.name:
@@ -189,7 +122,7 @@ def _replicates(trials: Sequence[Trial]) -> dict[str, dict[str, Any]]:
     of_group = dict(zip(groups, sciences, strict=True))
     models = _model_names(list(of_group.values()))
     differing = replicates.differing(list(of_group.values()))
-    settings = {group: _settings(own) for group, own in zip(of_group, differing, strict=True)}
+    settings = {group: _settings(differences) for group, differences in zip(of_group, differing, strict=True)}
     return {
         trial.id: {
             "group": hashlib.sha256(group.settings.encode()).hexdigest()[:_DIGITS],
@@ -214,7 +147,7 @@ def _model_names(sciences: Sequence[Science]) -> dict[tuple[str, str], str]:
 
 
 def _settings(differing: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """In a form that a table can group by. Of a long digest the first digits are enough; `model` tells its version."""
+    """In a form that a table can group by. Of a long digest the first digits are enough; `model` has its version."""
     return tuple(
         (name, value[:_DIGITS] if name.endswith("task.version") else value)
         for name, value in differing.items()

@@ -1,4 +1,4 @@
-"""The intervals that a figure's `interval` may name: how wide each is, and what is said of it."""
+"""The intervals that a figure's `interval` may name: how wide each is, and how captions describe it."""
 
 import math
 from collections.abc import Callable

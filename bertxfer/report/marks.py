@@ -19,7 +19,7 @@ LISTED = 10  # trials that a tooltip lists before it says how many more there ar
 
 @dataclass(frozen=True)
 class Marks:
-    """One row a mark: role (mean, trial, level, dashed, density), facet, series, x, y, low, high, n, trials."""
+    """One row per mark: role (mean, trial, level, dashed, density), facet, series, x, y, low, high, n, trials."""
 
     data: pd.DataFrame
     notes: list[str]  # what a reader must know: what is missing, what was split
@@ -54,8 +54,8 @@ def scores(
     if figure.dashed and dashed is None:
         notes.append(not_dashed(figure))
     if dashed is not None:
-        own = dataclasses.replace(figure, series=(), where={}, x=figure.dashed["x"])
-        line, more = places_of(own, dashed, named="probing")
+        over_x = dataclasses.replace(figure, series=(), where={}, x=figure.dashed["x"])
+        line, more = places_of(over_x, dashed, named="probing")
         notes += [f"Probing: {note}" for note in more]
         parts.append(means(line, figure.interval, "dashed"))
     data = pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)
@@ -63,7 +63,7 @@ def scores(
 
 
 def not_dashed(figure: Figure) -> str:
-    """Said where the experiment that would be drawn dashed has no results."""
+    """The note where the experiment that would be drawn dashed has no results."""
     return f"The dashed line is not drawn: no trial of {figure.dashed['experiment']} is done."
 
 
@@ -83,7 +83,7 @@ def means(places: pd.DataFrame, interval: str, role: str) -> pd.DataFrame:
 
 
 def followed(places: pd.DataFrame, each: pd.DataFrame, interval: str, notes: list[str]) -> Marks:
-    """Means over seeds of what each trial has at each x, of which `each` has the rows: id, x, y."""
+    """Means over seeds of a value that each trial has at each x; `each` has the rows id, x, y."""
     done = places[places["state"] == "done"]
     undefined = int(each["y"].isna().sum())
     if undefined:
@@ -92,7 +92,7 @@ def followed(places: pd.DataFrame, each: pd.DataFrame, interval: str, notes: lis
 
 
 def as_first_seen(table: pd.DataFrame, places: pd.DataFrame) -> pd.DataFrame:
-    """In the order of the sweep's places; numbers in their own order."""
+    """In the order of the sweep; numbers in their own order."""
     for key in reversed(KEYS):
         seen = list(dict.fromkeys(places[key].tolist()))
         if key == "x" and all(isinstance(item, (int, float)) for item in seen):
@@ -110,7 +110,9 @@ def order_of(values: Sequence[Any]) -> list[Any]:
 def _trials(places: pd.DataFrame) -> pd.DataFrame:
     """Every trial as a mark of its own."""
     done = places[(places["state"] == "done") & places["y"].notna()]
-    lines = [f"seed {seed}: {y:.4f}  {own}" for seed, y, own in zip(done["seed"], done["y"], done["id"], strict=True)]
+    lines = [
+        f"seed {seed}: {y:.4f}  {trial}" for seed, y, trial in zip(done["seed"], done["y"], done["id"], strict=True)
+    ]
     return done.assign(role="trial", n=1, trials=lines)[["role", *KEYS, "y", "n", "trials", "task", "size"]]
 
 
@@ -118,20 +120,20 @@ def _densities(places: pd.DataFrame) -> pd.DataFrame:
     """The kernel density over the scores of each facet and series, its highest point at 1. It needs three scores."""
     parts = []
     for (facet, series), group in places.groupby(["facet", "series"], sort=False):
-        given = group["y"].dropna().to_numpy()
-        if len(given) < 3 or np.ptp(given) == 0:
+        values = group["y"].dropna().to_numpy()
+        if len(values) < 3 or np.ptp(values) == 0:
             continue
-        density = gaussian_kde(given)
-        margin = 2 * given.std(ddof=1)
-        at = np.linspace(given.min() - margin, given.max() + margin, 60)
-        height = density(at) / density(at).max()
+        density = gaussian_kde(values)
+        margin = 2 * values.std(ddof=1)
+        grid = np.linspace(values.min() - margin, values.max() + margin, 60)
+        height = density(grid) / density(grid).max()
         about = {"role": "density", "facet": facet, "series": series, "task": group["task"].iloc[0]}
-        parts.append(pd.DataFrame({**about, "size": group["size"].iloc[0], "x": height, "y": at}))
+        parts.append(pd.DataFrame({**about, "size": group["size"].iloc[0], "x": height, "y": grid}))
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
 
 def _listed(group: pd.DataFrame) -> str:
-    """The trials of a mark, one a line, for the tooltip."""
+    """The trials of a mark, one per line, for the tooltip."""
     first = group.head(LISTED)
     lines = [
         f"seed {seed}: {'undefined' if y != y else format(y, '.4f')}  {trial}"

@@ -1,4 +1,4 @@
-"""The report: one HTML page that needs nothing but itself, with its figures and tables as files beside it."""
+"""The report: one self-contained HTML page, with its figures and tables as files beside it."""
 
 import json
 import time
@@ -24,7 +24,7 @@ from bertxfer.system import environment
 from bertxfer.system.files import write_text
 
 _HERE = Path(__file__).parent
-# What the bundle of Vega puts within reach of the page's own script.
+# What the bundle of Vega makes available to the page's script.
 _GLOBALS = "window.vegaEmbed = vegaEmbed;"
 
 
@@ -57,10 +57,10 @@ def write(subject: Subject) -> Path:
     results = frame.frame(subject.points, subject.store)
     folder = subject.store.root / "reports" / subject.name
     folder.mkdir(parents=True, exist_ok=True)
-    asked = blocks.figures_of(subject.block or blocks.guess(results))
-    shown = [_shown(figure, i, results, subject, folder) for i, figure in enumerate(asked)]
-    shown = [figure for figure in shown if figure.awaited or figure.published]
-    made = _tables(asked, results, subject, folder)
+    figures = blocks.figures_of(subject.block or blocks.guess(results))
+    shown = [_shown(figure, i, results, subject, folder) for i, figure in enumerate(figures)]
+    shown = [one for one in shown if one.awaited or one.published]
+    made = _tables(figures, results, subject, folder)
     path = folder / "index.html"
     write_text(path, _page(subject, results, shown, made))
     return path
@@ -72,12 +72,12 @@ def _shown(figure: Figure, index: int, results: pd.DataFrame, subject: Subject, 
     drawn = drawing.draw(figure, results, subject.store, name, dashed)
     title = drawn.title if drawn else f"{figure.title or name} · {', '.join(drawing.models(results))}"
     files = drawn.write(folder / "figures", f"figure-{index + 1}") if drawn else []
-    found = published.find(subject.experiment, figure.published) if index == 0 or figure.published else None
+    printed = published.find(subject.experiment, figure.published) if index == 0 or figure.published else None
     return Shown(
         title,
         KINDS[figure.kind].chart is not None,
         drawn,
-        found,
+        printed,
         [path.relative_to(folder).as_posix() for path in files],
     )
 
@@ -86,22 +86,22 @@ def _dashed(figure: Figure, subject: Subject) -> pd.DataFrame | None:
     """The results of the experiment that is drawn dashed, as far as there are any."""
     if not figure.dashed:
         return None
-    found = frame.frame(subject.beside(figure.dashed["experiment"]), subject.store)
-    return found if (found["state"] == "done").any() else None
+    results = frame.frame(subject.beside(figure.dashed["experiment"]), subject.store)
+    return results if (results["state"] == "done").any() else None
 
 
 def _tables(
     figures: Sequence[Figure], results: pd.DataFrame, subject: Subject, folder: Path
 ) -> list[tuple[tables.Table, list[str]]]:
     """Every table that the figures ask for, once, with its files."""
-    found = []
+    written = []
     for i, figure in enumerate(figures):
         for made in tables.make(results, figure, subject.store):
             # Several figures of one experiment may ask for tables of the same name.
-            own = folder / "tables" / (str(i + 1) if len(figures) > 1 else "")
-            paths = printing.write([made], own)
-            found.append((made, [path.relative_to(folder).as_posix() for path in paths]))
-    return found
+            target = folder / "tables" / (str(i + 1) if len(figures) > 1 else "")
+            paths = printing.write([made], target)
+            written.append((made, [path.relative_to(folder).as_posix() for path in paths]))
+    return written
 
 
 def _page(
@@ -109,7 +109,7 @@ def _page(
 ) -> str:
     counts = frame.completeness(results)
     differs, settings = contents.settings(results, subject.defaults())
-    told = [(found, contents.findings(found)) for found, _ in made]
+    findings = [contents.findings(table) for table, _ in made]
     revision, dirty = environment.revision()
     return _template().render(
         name=subject.name,
@@ -120,15 +120,15 @@ def _page(
         completeness=str(counts),
         shares=contents.shares(counts),
         progress=contents.progress(results),
-        missing=contents.lacking(results, "missing"),
+        missing=contents.in_state(results, "missing"),
         missing_count=counts.missing,
-        failures=contents.lacking(results, "failed"),
-        undefined=contents.lacking(results, "undefined"),
+        failures=contents.in_state(results, "failed"),
+        undefined=contents.in_state(results, "undefined"),
         undefined_count=counts.undefined,
         filters=_filters(results),
         figures=shown,
         tables=[{**vars(contents.table(t)), "title": t.title, "note": t.note, "files": files} for t, files in made],
-        findings=[{"summary": said[0], "lines": said[1]} for _, said in told if said],
+        findings=[{"summary": one[0], "lines": one[1]} for one in findings if one],
         axes=contents.axes(subject.points),
         differs=differs,
         settings=settings,
@@ -148,12 +148,12 @@ def _filters(results: pd.DataFrame) -> list[tuple[str, str, list[tuple[str, str]
     """What can be chosen on the page: tasks and sizes, where there is more than one."""
     tasks = [(str(task), words.task(str(task))) for task in dict.fromkeys(results["task"])]
     amounts = [(size, size) for size in dict.fromkeys(sizes(results))]
-    found = [("task", "Task", tasks), ("size", "Data", amounts)]
-    return [entry for entry in found if len(entry[2]) > 1]
+    filters = [("task", "Task", tasks), ("size", "Data", amounts)]
+    return [entry for entry in filters if len(entry[2]) > 1]
 
 
-def _sentence(said: str | None) -> str | None:
-    return f"{said[:1].upper()}{said[1:].rstrip('. ')}." if said else None
+def _sentence(text: str | None) -> str | None:
+    return f"{text[:1].upper()}{text[1:].rstrip('. ')}." if text else None
 
 
 def _json(value: Any) -> str:
@@ -166,5 +166,5 @@ def _read(name: str) -> str:
 
 
 def _template() -> jinja2.Template:
-    """Escapes whatever it is given, unless it is ours and marked so."""
+    """Escapes everything that is put in, unless it is ours and marked so."""
     return jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined).from_string(_read("page.html"))

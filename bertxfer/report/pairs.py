@@ -18,7 +18,7 @@ def pairs(some: pd.DataFrame, others: pd.DataFrame) -> list[tuple[int, int]]:
     """The pairs between two tables, as positions of their rows.
 
     So one trial may have several partners, as a baseline that reinitializes nothing has for every `seeds.redraw`. A
-    trial whose partners are no replicates of each other has none: which of them it is to be compared with is not known.
+    trial whose partners are not replicates of each other has none: it is not known which to compare it with.
     """
     for table in (some, others):
         _refuse_twins(table)
@@ -28,7 +28,7 @@ def pairs(some: pd.DataFrame, others: pd.DataFrame) -> list[tuple[int, int]]:
             agree &= _agree(some[column], others[column])
     kinds = others["group"].to_numpy() if "group" in others else np.zeros(len(others))
     partners = [np.flatnonzero(row) for row in agree]
-    return [(i, int(j)) for i, own in enumerate(partners) if len(set(kinds[own])) == 1 for j in own]
+    return [(i, int(j)) for i, matches in enumerate(partners) if len(set(kinds[matches])) == 1 for j in matches]
 
 
 def _drawn_from(table: pd.DataFrame) -> list[str]:
@@ -37,8 +37,8 @@ def _drawn_from(table: pd.DataFrame) -> list[str]:
 
 def _agree(some: "pd.Series[Any]", others: "pd.Series[Any]") -> Array:
     codes, _ = pd.factorize(pd.concat([some, others], ignore_index=True))  # a gap is -1
-    own, other = codes[: len(some), None], codes[None, len(some) :]
-    return np.asarray((own == other) | (own < 0) | (other < 0))
+    one, other = codes[: len(some), None], codes[None, len(some) :]
+    return np.asarray((one == other) | (one < 0) | (other < 0))
 
 
 def _refuse_twins(table: pd.DataFrame) -> None:
@@ -47,6 +47,6 @@ def _refuse_twins(table: pd.DataFrame) -> None:
     twins = table[table.duplicated(streams, keep=False)] if streams else table.iloc[1:]
     if len(twins):
         raise BertxferError(
-            f"trials {', '.join(map(str, twins['id'].head(2)))}: they have the same seeds; something else than the "
-            "seed differs between them"
+            f"trials {', '.join(map(str, twins['id'].head(2)))}: they have the same seeds, so something "
+            "other than the seed differs between them"
         )

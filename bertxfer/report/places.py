@@ -24,7 +24,7 @@ def task_and_metric(table: pd.DataFrame, figure: Figure, y: str) -> "pd.Series[A
 
 
 def task_alone(table: pd.DataFrame, figure: Figure, y: str) -> "pd.Series[Any]":
-    """The words over a panel of something else than scores."""
+    """The words over a panel of something other than scores."""
     facets = figure.facets
     return pd.Series("", table.index) if facets is None else table[facets].map(lambda value: words.value(facets, value))
 
@@ -38,8 +38,8 @@ def places_of(
 ) -> tuple[pd.DataFrame, list[str]]:
     """The places of a figure with their facet, series, x and y; a place of several metrics stands once for each.
 
-    Unlike trials of one mark are told apart by their series, or by their facet where a figure has no series. The notes
-    say what is missing and what was split.
+    Unlike trials of one mark get series of their own, or facets where a figure has no series. The notes say what is
+    missing and what was split.
     """
     chosen = select(results, figure.where)
     for column in (*figure.series, *([figure.facets] if figure.facets else [])):
@@ -61,7 +61,7 @@ def places_of(
 
 
 def sizes(table: pd.DataFrame) -> "pd.Series[Any]":
-    """How much data a trial was given, as the filter of the page says it."""
+    """How much data a trial was trained on, as the filter of the page shows it."""
     size = "n=" + table["data.n"].astype("str")
     fraction = table["data.fraction"].astype("float64")
     return size.where(fraction.isna(), (100 * fraction).map(lambda share: f"{share:g}%"))
@@ -95,7 +95,7 @@ def _x(table: pd.DataFrame, figure: Figure) -> Any:
 
 
 def _with_x(places: pd.DataFrame, figure: Figure) -> tuple[pd.DataFrame, list[str]]:
-    """Without the places that have no x; those that a level names belong there, of others it is said."""
+    """Without the places that have no x; those that a level names belong there, the others are counted in a note."""
     without = places[places["x"].isna()]
     for where in figure.levels.values():
         without = without.drop(select(without, where).index)
@@ -105,7 +105,7 @@ def _with_x(places: pd.DataFrame, figure: Figure) -> tuple[pd.DataFrame, list[st
 
 
 def _split(places: pd.DataFrame, into: str) -> tuple[pd.DataFrame, list[str]]:
-    """Series (or facets) of their own for trials that are no replicates of each other."""
+    """Series (or facets) of their own for trials that are not replicates of each other."""
     places, names = splits.split(places, KEYS)
     if not names:
         return places, []
@@ -116,11 +116,11 @@ def _split(places: pd.DataFrame, into: str) -> tuple[pd.DataFrame, list[str]]:
 
 def _missing(places: pd.DataFrame) -> list[str]:
     trials = places.drop_duplicates("id")
-    lacking = trials[trials["state"] != "done"]
+    missing = trials[trials["state"] != "done"]
     notes = []
-    if len(lacking):
-        failed = int((lacking["state"] == "failed").sum())
-        note = f"{len(lacking)} of the {len(trials)} trials of this figure have no result"
+    if len(missing):
+        failed = int((missing["state"] == "failed").sum())
+        note = f"{len(missing)} of the {len(trials)} trials of this figure have no result"
         notes.append(f"{note} ({failed} of them failed)." if failed else f"{note} yet.")
     done = places[places["state"] == "done"]
     undefined = done.loc[done["y"].isna(), "id"].nunique()

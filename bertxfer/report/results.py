@@ -16,8 +16,8 @@ FORMATS = (".parquet", ".csv")
 
 
 def stored_points(store: Store) -> tuple[list[Point], list[str]]:
-    """Every trial that was ever begun, and, in a sentence each, the folders that cannot be read."""
-    found, refused = [], []
+    """Every trial that was ever begun, and one sentence for each folder that cannot be read."""
+    points, refused = [], []
     for folder in sorted((store.root / "trials").glob("*/")):
         try:
             science = Science.from_dict(store.config(folder.name))
@@ -26,12 +26,12 @@ def stored_points(store: Store) -> tuple[list[Point], list[str]]:
         except (BertxferError, KeyError, TypeError) as error:
             refused.append(f"{folder.name}: {error}")
             continue
-        found.append(Point({}, Trial(folder.name, science, science.model.name)))
-    return found, refused
+        points.append(Point({}, Trial(folder.name, science, science.model.name)))
+    return points, refused
 
 
 def export(path: Path, store: Store) -> tuple[pd.DataFrame, list[str]]:
-    """Writes one row per trial with all keys of its config flat, and says what was left out."""
+    """Writes one row per trial with all keys of its config flat, and returns what was left out."""
     if path.suffix not in FORMATS:
         raise BertxferError(f"{path}: the name must end in {' or '.join(FORMATS)}")
     if not path.absolute().parent.is_dir():
@@ -48,7 +48,7 @@ def export(path: Path, store: Store) -> tuple[pd.DataFrame, list[str]]:
 
 
 def _plain(table: pd.DataFrame) -> pd.DataFrame:
-    """One type a column: what is a number here and a word there (data.n: 500, all) becomes text."""
+    """One type per column: what is a number here and a word there (data.n: 500, all) becomes text."""
     first = ["id", "group", "model", "task", "treatment", "seed", "state", "score", "undefined"]
     table = table.drop(columns="settings")
     table = table[[*first, *(column for column in table.columns if column not in first)]].copy()

@@ -1,6 +1,6 @@
 """What keeps the trials of one mark or cell apart: only replicates are averaged, and trials/replicates.py says which.
 
-`frame` gives every row its group. Here the groups that meet in one cell get columns that tell them apart.
+`frame` gives every row its group. Here groups that meet in one cell get columns for what they differ in.
 """
 
 import re
@@ -9,8 +9,8 @@ from typing import Any
 
 import pandas as pd
 
-# Settings that a column's words tell already; they are named only where the words are the same.
-_TOLD_BY = (("treatment", r"treatment|chain|stage |probe"), ("model", r"model"), ("task", r"task"))
+# Settings that a column's words already show; they are named only where the words are the same.
+_SHOWN_BY = (("treatment", r"treatment|chain|stage |probe"), ("model", r"model"), ("task", r"task"))
 
 
 def split(table: pd.DataFrame, keys: Sequence[str]) -> tuple[pd.DataFrame, list[str]]:
@@ -24,15 +24,15 @@ def split(table: pd.DataFrame, keys: Sequence[str]) -> tuple[pd.DataFrame, list[
 
 
 def _differing(groups: pd.DataFrame) -> list[str]:
-    """The names of what is not the same in all of these groups, of which there is a row each."""
-    settings = [dict(own) for own in groups["settings"]]
-    names = [column for column, _ in _TOLD_BY if groups[column].nunique() > 1]
-    for name in dict.fromkeys(name for own in settings for name in own):
-        column = next((column for column, pattern in _TOLD_BY if re.match(pattern, name)), None)
+    """The names of what is not the same in all of these groups, which have one row each."""
+    settings = [dict(items) for items in groups["settings"]]
+    names = [column for column, _ in _SHOWN_BY if groups[column].nunique() > 1]
+    for name in dict.fromkeys(name for one in settings for name in one):
+        column = next((column for column, pattern in _SHOWN_BY if re.match(pattern, name)), None)
         words = groups[column].tolist() if column else [""] * len(groups)
         values: dict[Any, set[str]] = {}
-        for word, own in zip(words, settings, strict=True):
-            values.setdefault(word, set()).add(own[name])
+        for word, one in zip(words, settings, strict=True):
+            values.setdefault(word, set()).add(one[name])
         if any(len(different) > 1 for different in values.values()):
             names.append(name)
     return names

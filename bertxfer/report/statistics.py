@@ -1,4 +1,4 @@
-"""What scores allow to be said: intervals, paired differences, corrections for many tests, correlations.
+"""Statistics of scores: intervals, paired differences, corrections for many tests, correlations.
 
 Pure functions over arrays and tables. A score that is not defined (NaN) is left out of every number here, and counted.
 """
@@ -42,20 +42,20 @@ class Summary:
 
 def summary(scores: Iterable[float], interval: str = "t95") -> Summary:
     """Mean, sd (ddof 1) and median with the chosen interval: t95, sd2 (two sd), or paper_code as it was published."""
-    given = np.asarray(list(scores), dtype=float)
-    values = given[~np.isnan(given)]
+    every = np.asarray(list(scores), dtype=float)
+    values = every[~np.isnan(every)]
     if not len(values):
-        return Summary(0, len(given), *[math.nan] * 7)
+        return Summary(0, len(every), *[math.nan] * 7)
     mean = float(values.mean())
     sd = float(values.std(ddof=1)) if len(values) > 1 else math.nan
     half = half_width(values, interval)
     lowest, highest = float(values.min()), float(values.max())
     median = float(np.median(values))
-    return Summary(len(values), len(given) - len(values), mean, sd, median, mean - half, mean + half, lowest, highest)
+    return Summary(len(values), len(every) - len(values), mean, sd, median, mean - half, mean + half, lowest, highest)
 
 
 def summarize(results: pd.DataFrame, by: Sequence[str], y: str = "score", interval: str = "t95") -> pd.DataFrame:
-    """One row a group: its columns, n, undefined, mean, sd, median, low, high, min, max. Order as in the table."""
+    """One row per group: its columns, n, undefined, mean, sd, median, low, high, min, max. Order as in the table."""
     rows = []
     for key, group in _groups(_done(results, by), by):
         rows.append({**key, **vars(summary(group[y], interval))})
@@ -73,26 +73,26 @@ def differences(
     rows = []
     base = _done(select(results, baseline), within)
     for key, group in _groups(_done(results, by), by):
-        own = select(base, {column: key[column] for column in within})
-        if group["id"].isin(own["id"]).all():
+        partners = select(base, {column: key[column] for column in within})
+        if group["id"].isin(partners["id"]).all():
             continue  # the baseline itself
-        values, unpaired, undefined = _pairs(group, own, y)
+        values, unpaired, undefined = _pairs(group, partners, y)
         rows.append({**key, "unpaired": unpaired, "undefined": undefined, **_difference(values)})
     columns = [*by, "unpaired", "undefined", *_difference(np.array([]))]
     table = pd.DataFrame(rows, columns=columns)
     table["p_holm"], table["p_bh"] = adjusted(table["p_t"], "holm"), adjusted(table["p_t"], "fdr_bh")
-    table["words"] = [claim(row) for row in table.to_dict("records")]
+    table["words"] = [in_words(row) for row in table.to_dict("records")]
     return table
 
 
 def adjusted(p_values: Iterable[float], method: str) -> Array:
     """p-values corrected over their family: holm or fdr_bh. A test that was not made (NaN) is not in the family."""
-    given = np.asarray(list(p_values), dtype=float)
-    found = np.full(len(given), math.nan)
-    made = ~np.isnan(given)
+    raw = np.asarray(list(p_values), dtype=float)
+    corrected = np.full(len(raw), math.nan)
+    made = ~np.isnan(raw)
     if made.any():
-        found[made] = multipletests(given[made], method=method)[1]
-    return found
+        corrected[made] = multipletests(raw[made], method=method)[1]
+    return corrected
 
 
 def paired(differences: Sequence[float] | Array, seed: int = 0) -> dict[str, float]:
@@ -109,10 +109,10 @@ def paired(differences: Sequence[float] | Array, seed: int = 0) -> dict[str, flo
 
 def _wilcoxon(values: Array) -> float:
     """Signed ranks. scipy's own where it has a formula; few pairs with ties are flipped, which takes it 0.1 s."""
-    given = values[values != 0]
+    nonzero = values[values != 0]
     if 2 ** len(values) > _FLIPS:
         return float(stats.wilcoxon(values).pvalue)
-    return sign_flips(np.sign(given) * stats.rankdata(np.abs(given)))
+    return sign_flips(np.sign(nonzero) * stats.rankdata(np.abs(nonzero)))
 
 
 def sign_flips(values: Array, seed: int = 0) -> float:
@@ -131,14 +131,14 @@ def sign_flips(values: Array, seed: int = 0) -> float:
     return as_far / len(signs) if exact else (as_far + 1) / (len(signs) + 1)
 
 
-def claim(row: Mapping[str, Any]) -> str:
-    """What a row of `differences` allows to be said, in words."""
+def in_words(row: Mapping[str, Any]) -> str:
+    """What a row of `differences` shows, in words."""
     without = int(row.get("undefined", 0))
-    told = _claim(row, int(row["n"]))
-    return f"{told}; {without} of {without + int(row['n'])} pairs have no defined score" if without else told
+    sentence = _sentence(row, int(row["n"]))
+    return f"{sentence}; {without} of {without + int(row['n'])} pairs have no defined score" if without else sentence
 
 
-def _claim(row: Mapping[str, Any], n: int) -> str:
+def _sentence(row: Mapping[str, Any], n: int) -> str:
     if n < 2:
         return f"{_count(n, 'pair')}: nothing can be said about a difference"
     direction = "higher" if row["mean"] > 0 else "lower"
@@ -162,23 +162,23 @@ def correlations(results: pd.DataFrame, between: str = "task", y: str = "score")
         for b in names[i + 1 :]:
             both = _in_both(done[done[between] == a], done[done[between] == b], y)
             defined = both[~np.isnan(both).any(axis=1)]
-            found = _correlation(defined[:, 0], defined[:, 1])
+            correlation = _correlation(defined[:, 0], defined[:, 1])
             if without := len(both) - len(defined):
-                found["words"] += f"; {without} left out, where a score is not defined"
-            rows.append({"a": a, "b": b, "n": len(defined), **found})
+                correlation["words"] += f"; {without} left out, where a score is not defined"
+            rows.append({"a": a, "b": b, "n": len(defined), **correlation})
     return pd.DataFrame(rows, columns=["a", "b", "n", "pearson", "p_pearson", "spearman", "p_spearman", "words"])
 
 
 def _in_both(some: pd.DataFrame, others: pd.DataFrame, y: str) -> Array:
     """The scores of each permutation on two tasks: the same order of the layers, and the same seeds."""
-    # Each task has rows of its own, which are no reason not to compare.
+    # Tasks have different rows, which is not a reason not to compare them.
     some, others = (table.drop(columns=["data_digest", "group"], errors="ignore") for table in (some, others))
     orders = [table.get("treatment.order", pd.Series("", table.index)).fillna("") for table in (some, others)]
-    found = []
+    scores = []
     for order in dict.fromkeys(orders[0]):
-        own, other = some[orders[0] == order], others[orders[1] == order]
-        found += [(own[y].iloc[i], other[y].iloc[j]) for i, j in pairs(own, other)]
-    return np.asarray(found, dtype=float).reshape(-1, 2)
+        one, other = some[orders[0] == order], others[orders[1] == order]
+        scores += [(one[y].iloc[i], other[y].iloc[j]) for i, j in pairs(one, other)]
+    return np.asarray(scores, dtype=float).reshape(-1, 2)
 
 
 def quartiles(values: pd.DataFrame, by: str, y: str, apart: Sequence[str] = ()) -> pd.DataFrame:
@@ -197,10 +197,10 @@ def _correlation(a: Array, b: Array) -> dict[str, Any]:
     if _flat(a) or _flat(b):
         return {**unknown, "words": "one of the tasks has the same score everywhere: no correlation is defined"}
     pearson, spearman = stats.pearsonr(a, b), stats.spearmanr(a, b)
-    found = (pearson.statistic, pearson.pvalue, spearman.statistic, spearman.pvalue)
+    numbers = (pearson.statistic, pearson.pvalue, spearman.statistic, spearman.pvalue)
     shown = spearman.pvalue < LEVEL or pearson.pvalue < LEVEL
     words = f"{'correlated' if shown else 'no correlation shown'} over {len(a)} permutations"
-    return {**dict(zip(unknown, map(float, found), strict=True)), "words": words}
+    return {**dict(zip(unknown, map(float, numbers), strict=True)), "words": words}
 
 
 def _difference(values: Array) -> dict[str, Any]:
@@ -220,14 +220,14 @@ def _difference(values: Array) -> dict[str, Any]:
 def _pairs(group: pd.DataFrame, base: pd.DataFrame, y: str) -> tuple[Array, int, int]:
     """Differences of the trials that have a partner, how many have none, and in how many a score is not defined."""
     both = pairs(group, base)
-    own, other = ([pair[side] for pair in both] for side in (0, 1))
-    values = group[y].to_numpy(dtype=float)[own] - base[y].to_numpy(dtype=float)[other]
+    mine, theirs = ([pair[side] for pair in both] for side in (0, 1))
+    values = group[y].to_numpy(dtype=float)[mine] - base[y].to_numpy(dtype=float)[theirs]
     defined = values[~np.isnan(values)]
-    return defined, len(group) - len(set(own)), len(values) - len(defined)
+    return defined, len(group) - len(set(mine)), len(values) - len(defined)
 
 
 def _done(results: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """Trials that have ended, each once in its group even where several places mean it."""
+    """Trials that have ended, each once in its group even where several points mean it."""
     ended = results[results["state"] == "done"]
     return ended.drop_duplicates([*dict.fromkeys([*by, "id"])])
 

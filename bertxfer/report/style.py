@@ -1,4 +1,4 @@
-"""How series differ to the eye: in colour (Okabe and Ito's, which colour-blind people tell apart) and in shape."""
+"""How series are distinguished: by colour (Okabe and Ito's, for colour-blind readers too) and by shape."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a report is about: the places of a sweep, from the words of a run or from a sweep that was launched."""
+"""What a report is about: the points of a sweep, from the overrides of a run or from a sweep that was launched."""
 
 import json
 import shlex
@@ -23,7 +23,7 @@ class Subject:
     name: str
     experiment: str | None
     description: str | None
-    block: Any  # how it is drawn, as the experiment says now: drawing is no part of a trial
+    block: Any  # how the experiment says today that it is drawn; that is not part of a trial
     points: list[Point]
     store: Store
     commands: list[str]  # that make the trials and the report again
@@ -31,27 +31,27 @@ class Subject:
     composer: Composer
 
     def beside(self, experiment: str) -> list[Point]:
-        """The places of another experiment under the same words, to be drawn with this one."""
+        """The points of another experiment under the same overrides, to be drawn with this one."""
         words = [word for word in self.words if not word.startswith("experiment=")]
         return sweep.sweep_of([f"experiment={experiment}", *words], self.composer).points
 
     def defaults(self) -> dict[str, Any]:
-        """The scientific config of a trial for which nothing is said."""
+        """The scientific config of a trial without any override."""
         return sweep.sweep_of([], self.composer).points[0].trial.science.as_dict()
 
 
 def of_words(words: Sequence[str], output_dir: Path | None = None, config_dirs: Sequence[str] = ()) -> Subject:
-    """The sweep that a run with these words would launch, whether or not it was."""
+    """The sweep that a run with these overrides would launch, whether or not it was launched."""
     ours, hydras = _apart(words)
     composer = Composer(conf_dir(), hydras, config_dirs)
-    asked = sweep.sweep_of(ours, composer)
-    root = (output_dir or Path(asked.runtime.output_dir)).absolute()
+    wanted = sweep.sweep_of(ours, composer)
+    root = (output_dir or Path(wanted.runtime.output_dir)).absolute()
     flags = [word for folder in config_dirs for word in ("--config-dir", folder)]
-    said = [*flags, "-m", *words]
-    # What a run must be told to write where this report was told to look.
-    to = [f"runtime.output_dir={output_dir}"] if output_dir else []
-    commands = [_command(*said, *to), _command("report", *said, *to)]
-    return _subject(manifest.name_of(asked), ours, asked.points, Store(root), commands, composer)
+    typed = [*flags, "-m", *words]
+    # With it a run writes where this report looked.
+    output = [f"runtime.output_dir={output_dir}"] if output_dir else []
+    commands = [_command(*typed, *output), _command("report", *typed, *output)]
+    return _subject(manifest.name_of(wanted), ours, wanted.points, Store(root), commands, composer)
 
 
 def of_sweep(root: Path, name: str | None) -> Subject:
@@ -71,12 +71,12 @@ def _subject(
     name: str, words: list[str], points: list[Point], store: Store, commands: list[str], composer: Composer
 ) -> Subject:
     experiment = next((word.split("=", 1)[1] for word in words if word.startswith("experiment=")), None)
-    said = _said(composer, experiment)
-    block = OmegaConf.to_container(said.figure) if said.get("figure") is not None else None
-    return Subject(name, experiment, said.get("description"), block, points, store, commands, words, composer)
+    config = _of_experiment(composer, experiment)
+    block = OmegaConf.to_container(config.figure) if config.get("figure") is not None else None
+    return Subject(name, experiment, config.get("description"), block, points, store, commands, words, composer)
 
 
-def _said(composer: Composer, experiment: str | None) -> DictConfig:
+def _of_experiment(composer: Composer, experiment: str | None) -> DictConfig:
     """What an experiment says of itself today; one that is gone says nothing, and its trials remain."""
     if experiment is None or experiment not in _experiments(composer):
         return OmegaConf.create({})
@@ -99,7 +99,7 @@ def _apart(words: Sequence[str]) -> tuple[list[str], list[str]]:
 def _latest(root: Path) -> Path:
     paths = sorted((root / "sweeps").glob("*/manifest.json"), key=lambda path: path.stat().st_mtime)
     if not paths:
-        raise BertxferError(f"there is no sweep in {root}; give the words of a run, as experiment=mini")
+        raise BertxferError(f"there is no sweep in {root}; give the overrides of a run, for example experiment=mini")
     return paths[-1].parent
 
 

@@ -19,7 +19,7 @@ TASKS = {
     "mnli_mismatched": "MNLI-mm",
     "squad2": "SQuAD 2.0",
 }
-# Columns that are not axes of a scheme; those say themselves what figures call them.
+# Columns that are not axes of a scheme; an axis has its own label.
 COLUMNS = {
     "data.n": "finetuning examples",
     "data.fraction": "share of the finetuning examples",
@@ -38,7 +38,7 @@ _VALUES = {"keep_layernorm": {True: "LayerNorm kept", False: "LayerNorm reinitia
 
 
 # Columns whose values speak for themselves in a legend.
-_TELLING = ("preserve", "keep_layernorm", "reinit_lr_factor", "task", "intermediate", "treatment")
+_SELF_EXPLANATORY = ("preserve", "keep_layernorm", "reinit_lr_factor", "task", "intermediate", "treatment")
 
 
 def task(name: str) -> str:
@@ -50,13 +50,13 @@ def axis(column: str) -> str:
 
 
 def legend(columns: Sequence[str]) -> str | None:
-    """The title of a legend; none where its values speak for themselves, or are named each."""
-    return axis(columns[0]) if len(columns) == 1 and columns[0] not in _TELLING else None
+    """The title of a legend; none where its values speak for themselves, or each has its name."""
+    return axis(columns[0]) if len(columns) == 1 and columns[0] not in _SELF_EXPLANATORY else None
 
 
-def named(column: str, said: str) -> str:
+def named(column: str, label: str) -> str:
     """A value that stands beside others: k=6, n=500."""
-    return said if column in _TELLING else f"{column.rsplit('.', 1)[-1]}={said}"
+    return label if column in _SELF_EXPLANATORY else f"{column.rsplit('.', 1)[-1]}={label}"
 
 
 def metric(name: str) -> str:
@@ -64,17 +64,17 @@ def metric(name: str) -> str:
     return metrics.named(name).label if any(name in known for known in metrics.METRICS.values()) else name
 
 
-def value(column: str, said: Any) -> str:
-    """A value of a column as a legend says it."""
+def value(column: str, cell: Any) -> str:
+    """A value of a column as a legend shows it."""
     if column in ("task", "intermediate"):
-        return " → ".join(task(part.strip()) for part in str(said).split(","))
+        return " → ".join(task(part.strip()) for part in str(cell).split(","))
     if column == "data.fraction":
-        return f"{100 * float(said):g}%"
+        return f"{100 * float(cell):g}%"
     if column == "data.n":
-        return "all" if said == "all" else f"{int(said):,}"
+        return "all" if cell == "all" else f"{int(cell):,}"
     if column == "reinit_lr_factor":
-        return "same learning rate" if float(said) == 1 else f"learning rate ×{float(said):g}"
+        return "same learning rate" if float(cell) == 1 else f"learning rate ×{float(cell):g}"
     values = AXES[column].values if column in AXES else _VALUES.get(column, {})
-    if said in values:
-        return values[said]
-    return f"{said:g}" if isinstance(said, float) else str(said)
+    if cell in values:
+        return values[cell]
+    return f"{cell:g}" if isinstance(cell, float) else str(cell)

@@ -1,7 +1,7 @@
 """What became of each trial between two listings: added, removed, changed or kept. Pure: it reads no file.
 
-Trials are told apart by their ids. Where an id is gone and another one stands at the same place of the grid, the
-trial is changed; the place is what the axes say that vary in either revision.
+Trials are identified by their ids. Where an id is gone and another one stands at the same point of the grid, the trial
+has changed. The axes that vary in either revision say which point that is.
 """
 
 import json
@@ -23,7 +23,7 @@ _MADE_OF: dict[str, tuple[str, ...]] = {
     "probe": ("probe",),
 }
 
-# What two parts differ in; the parts are kept with it, so that no other object gets their numbers.
+# How two parts differ, by their `id()`; the parts are kept too, so that no other object gets the same `id()`.
 Known = dict[tuple[str, int, int], tuple[dict[str, tuple[Any, Any]], Any, Any]]
 
 
@@ -38,7 +38,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Changed:
-    """Trials that changed in the same way: their places before and now."""
+    """Trials that changed in the same way: their points before and now."""
 
     differences: tuple[Difference, ...]
     pairs: list[tuple[ListedPoint, ListedPoint]]
@@ -46,7 +46,7 @@ class Changed:
 
 @dataclass(frozen=True)
 class Comparison:
-    """One experiment, under its name before (`was`) and now; null where it was not there, or is not any more."""
+    """One experiment, under its name before (`was`) and now; null where there was none, or is none any more."""
 
     was: str | None
     now: str | None
@@ -74,11 +74,11 @@ def compare(old: Listing, new: Listing) -> list[Comparison]:
     """Every experiment of either listing."""
     before, now = old.experiments, new.experiments
     renamed = _renamed(before, now)
-    found = []
+    comparisons = []
     for name in sorted({*before, *now} - set(renamed)):
         was = next((gone for gone, came in renamed.items() if came == name), name if name in before else None)
-        found.append(_compare_one(was, name if name in now else None, before.get(was or ""), now.get(name)))
-    return found
+        comparisons.append(_compare_one(was, name if name in now else None, before.get(was or ""), now.get(name)))
+    return comparisons
 
 
 def _compare_one(
@@ -95,24 +95,24 @@ def _compare_one(
             broken_now=after if isinstance(after, Broken) else None,
         )
     before, after = before or [], after or []
-    kept = {place.id for place in before} & {place.id for place in after}
-    gone, came = (_distinct(place for place in places if place.id not in kept) for places in (before, after))
+    kept = {point.id for point in before} & {point.id for point in after}
+    gone, came = (_distinct(point for point in points if point.id not in kept) for points in (before, after))
     varying = _varying(before) | _varying(after)
-    at: dict[str, list[ListedPoint]] = {}
-    for place in gone:
-        at.setdefault(_where(place, varying), []).append(place)
+    gone_at: dict[str, list[ListedPoint]] = {}
+    for point in gone:
+        gone_at.setdefault(_position(point, varying), []).append(point)
     added: list[ListedPoint] = []
     groups: dict[str, Changed] = {}
     known: Known = {}
-    for place in came:
-        waiting = at.get(_where(place, varying))
-        if not waiting:
-            added.append(place)
+    for point in came:
+        gone_there = gone_at.get(_position(point, varying))
+        if not gone_there:
+            added.append(point)
             continue
-        pair = (waiting.pop(0), place)
+        pair = (gone_there.pop(0), point)
         differences = differences_of(*pair, known)
         groups.setdefault(repr(differences), Changed(differences, [])).pairs.append(pair)
-    removed = [place for places in at.values() for place in places]
+    removed = [point for points in gone_at.values() for point in points]
     return Comparison(was, now, added, removed, list(groups.values()), len(kept))
 
 
@@ -142,46 +142,46 @@ def lookup(config: Mapping[str, Any], key: str) -> Any:
 
 
 def _renamed(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, str]:
-    """Experiments that are only called otherwise: at least half of the trials of both are the same."""
-    found: dict[str, str] = {}
+    """Experiments that were only renamed: at least half of the trials of both are the same."""
+    renamed: dict[str, str] = {}
     for came in sorted(set(now) - set(before)):
         best, share = None, 0.5
-        for gone in sorted(set(before) - set(now) - set(found)):
+        for gone in sorted(set(before) - set(now) - set(renamed)):
             overlap = _overlap(before[gone], now[came])
             if overlap >= share:
                 best, share = gone, overlap
         if best is not None:
-            found[best] = came
-    return found
+            renamed[best] = came
+    return renamed
 
 
 def _overlap(one: list[ListedPoint] | Broken, other: list[ListedPoint] | Broken) -> float:
     if isinstance(one, Broken) or isinstance(other, Broken):
         return 0.0
-    ids, others = {place.id for place in one}, {place.id for place in other}
+    ids, others = {point.id for point in one}, {point.id for point in other}
     return len(ids & others) / max(1, len(ids | others))
 
 
-def _distinct(places: Iterable[ListedPoint]) -> list[ListedPoint]:
-    found: dict[str, ListedPoint] = {}
-    for place in places:
-        found.setdefault(place.id, place)
-    return list(found.values())
+def _distinct(points: Iterable[ListedPoint]) -> list[ListedPoint]:
+    by_id: dict[str, ListedPoint] = {}
+    for point in points:
+        by_id.setdefault(point.id, point)
+    return list(by_id.values())
 
 
-def _varying(places: Sequence[ListedPoint]) -> set[str]:
-    keys = {key for place in places for key in place.axes}
-    return {key for key in keys if len({json.dumps(place.axes.get(key, "?")) for place in places}) > 1}
+def _varying(points: Sequence[ListedPoint]) -> set[str]:
+    keys = {key for point in points for key in point.axes}
+    return {key for key in keys if len({json.dumps(point.axes.get(key, "?")) for point in points}) > 1}
 
 
-def _where(place: ListedPoint, varying: set[str]) -> str:
-    said = {key: place.axes[key] if key in place.axes else lookup(place.config, key) for key in varying}
-    return json.dumps(said, sort_keys=True)
+def _position(point: ListedPoint, varying: set[str]) -> str:
+    values = {key: point.axes[key] if key in point.axes else lookup(point.config, key) for key in varying}
+    return json.dumps(values, sort_keys=True)
 
 
 def _differing(old: Mapping[str, Any], new: Mapping[str, Any], known: Known) -> dict[str, tuple[Any, Any]]:
-    """Part by part; thousands of places share their parts, so each pair of parts is compared once."""
-    found: dict[str, tuple[Any, Any]] = {}
+    """Part by part; thousands of points share their parts, so each pair of parts is compared once."""
+    differing: dict[str, tuple[Any, Any]] = {}
     for name in {**old, **new}:
         one, other = old.get(name), new.get(name)
         pair = (name, id(one), id(other))
@@ -189,8 +189,8 @@ def _differing(old: Mapping[str, Any], new: Mapping[str, Any], known: Known) -> 
             before, now = dict(_flat({name: one})), dict(_flat({name: other}))
             keys = [key for key in {**before, **now} if before.get(key) != now.get(key)]
             known[pair] = ({key: (before.get(key), now.get(key)) for key in keys}, one, other)
-        found.update(known[pair][0])
-    return found
+        differing.update(known[pair][0])
+    return differing
 
 
 def _flat(value: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]]:

@@ -1,4 +1,4 @@
-"""What trials will take, learned from the stored timings of like ones, and never more certain than these are."""
+"""How long trials will take, estimated from the stored timings of similar ones; a guess is called a guess."""
 
 import math
 import statistics
@@ -20,7 +20,7 @@ class Work:
 
     model: str
     task: str
-    n: int | None  # training rows; null: not known beforehand
+    n: int | None  # training rows; None: not known beforehand
     epochs: int  # at most
     kind: str = "finetune"  # probe: on features that were computed before
 
@@ -45,7 +45,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Bill:
-    """What some trials take together, by how well that is known."""
+    """How long some trials take together, by how well that is known."""
 
     like_trials: int = 0
     like_seconds: float = 0.0
@@ -78,19 +78,19 @@ def bill(works: Iterable[Work], timings: Sequence[Timing]) -> Bill:
     """The estimates of these works, added up."""
     like, guessed, unknown, bases = [0, 0.0], [0, 0.0], 0, []
     for work, count in Counter(works).items():
-        found = estimate(work, timings)
-        bases.append(found.basis)
-        if found.seconds is None:
+        estimated = estimate(work, timings)
+        bases.append(estimated.basis)
+        if estimated.seconds is None:
             unknown += count
             continue
-        sums = like if found.like else guessed
+        sums = like if estimated.like else guessed
         sums[0] += count
-        sums[1] += count * found.seconds
+        sums[1] += count * estimated.seconds
     return Bill(int(like[0]), like[1], int(guessed[0]), guessed[1], unknown, tuple(dict.fromkeys(bases)))
 
 
 def estimate(work: Work, timings: Sequence[Timing]) -> Estimate:
-    """The median of like trials; else the nearest of the same model, scaled by rows times epochs; else nothing."""
+    """The median of similar trials; else the nearest of the same model, scaled by rows times epochs; else nothing."""
     same = [timing for timing in timings if timing.work == work]
     if same:
         seconds, device = _median(same)
@@ -104,13 +104,13 @@ def estimate(work: Work, timings: Sequence[Timing]) -> Estimate:
         return Estimate(None, False, f"{work.task}: its number of rows is not known beforehand, so no estimate")
     nearest = min((timing.work for timing in candidates), key=lambda known: abs(math.log(amount / _amount(known))))
     seconds, device = _median([timing for timing in candidates if timing.work == nearest])
-    told = f"{work.model}, {work.task}, n={work.n}: a guess, scaled from {nearest.task}, n={nearest.n} on {device}"
-    return Estimate(seconds * amount / _amount(nearest), False, told)
+    basis = f"{work.model}, {work.task}, n={work.n}: a guess, scaled from {nearest.task}, n={nearest.n} on {device}"
+    return Estimate(seconds * amount / _amount(nearest), False, basis)
 
 
 def timings_in(store: Store, models: Iterable[str]) -> list[Timing]:
-    """The timings of finished trials of these models, of each kind of trial the first few."""
-    found: list[Timing] = []
+    """The timings of finished trials of these models: for each kind of trial, the first few."""
+    timings: list[Timing] = []
     wanted, seen = set(models), Counter[tuple[Any, ...]]()
     for trial_id in sorted(store.finished()):
         try:
@@ -120,14 +120,14 @@ def timings_in(store: Store, models: Iterable[str]) -> list[Timing]:
                 continue  # a resumed trial has the timings of its last attempt only
             seen[kind] += 1
             work = work_of(store.config(trial_id), result["n_train"])
-            found.append(Timing(work, seconds_of(result["timings"]), str(result["environment"]["device"])))
+            timings.append(Timing(work, seconds_of(result["timings"]), str(result["environment"]["device"])))
         except (BertxferError, KeyError, TypeError):
-            continue  # what cannot be read teaches nothing; whoever asks for its result is told
-    return found
+            continue  # what cannot be read teaches nothing; reading its result says what is wrong with it
+    return timings
 
 
 def duration(seconds: float) -> str:
-    """In two digits and the unit that people would use."""
+    """With two digits, in the unit that people would use."""
     for unit, size in (("days", 86400), ("h", 3600), ("min", 60)):
         if seconds >= 2 * size:
             return f"{seconds / size:.{1 if seconds < 10 * size else 0}f} {unit}"
@@ -139,22 +139,22 @@ def sentences(cost: Bill, workers: int | None = None) -> list[str]:
     if not cost.trials:
         return ["nothing is left to run"]
     if cost.unknown_trials == cost.trials:
-        return ["time: no estimate, because there is no stored timing of a like trial", *_rests_on(cost)]
+        return ["time: no estimate, because there is no stored timing of a similar trial", *_rests_on(cost)]
     share = f", {duration(cost.seconds / workers)} with {workers} workers" if workers and workers > 1 else ""
     guess = "" if not cost.guessed_trials else " (a guess)" if not cost.like_trials else " (partly a guess)"
     lines = [f"time: about {duration(cost.seconds)} of one worker{share}{guess}"]
     if cost.unknown_trials:
-        lines.append(f"not in it: {cost.unknown_trials} trials that nothing stored is like")
+        lines.append(f"not in it: {cost.unknown_trials} trials without a similar one in the store")
     return [*lines, *_rests_on(cost)]
 
 
 def _rests_on(cost: Bill) -> list[str]:
     more = len(cost.bases) - 6
-    return [f"  {basis}" for basis in cost.bases[:6]] + ([f"  and {more} more such"] if more > 0 else [])
+    return [f"  {basis}" for basis in cost.bases[:6]] + ([f"  and {more} more"] if more > 0 else [])
 
 
 def _median(timings: Sequence[Timing]) -> tuple[float, str]:
-    """Of the device that most of them were taken on: a GPU's seconds and a CPU's have no common middle."""
+    """Of the device that most of them were taken on: a median of a GPU's seconds and a CPU's means nothing."""
     device = Counter(timing.device for timing in timings).most_common(1)[0][0]
     return statistics.median(timing.seconds for timing in timings if timing.device == device), device
 

@@ -23,19 +23,19 @@ from bertxfer.system.package import PACKAGE
 from bertxfer.trials import science
 
 # Run in the other tree: `-m` would take the package from the current folder.
-# `bertxfer.listing` is what it was called before there were rooms, and still another name of it.
+# `bertxfer.listing` is its name in revisions from before the rooms, and still works in later ones.
 _LIST = "import sys; sys.path[0] = sys.argv[1]; from bertxfer import listing; listing.main(sys.argv[2:])"
 
 
 @dataclass(frozen=True)
 class Review:
-    revision: str  # as it was asked for
+    revision: str  # as the user named it
     commit: str
     comparisons: list[Comparison] = field(default_factory=list)
     sources: dict[tuple[str, str], str] = field(default_factory=dict)  # of an experiment's changed key
     unused: dict[str, list[str]] = field(default_factory=dict)  # finished results that no experiment means any more
     valid: int = 0  # finished results that stay
-    finished_new: int = 0  # trials that are new here, and have a result nevertheless
+    finished_new: int = 0  # new trials that already have a result
     new: Bill = field(default_factory=Bill)
     notes: list[str] = field(default_factory=list)
 
@@ -53,20 +53,20 @@ def review(revision: str | None, names: Sequence[str], store: Store) -> Review:
     conf = schema.conf_dir()
     repository = Repository(conf.parent)
     commit = repository.commit(revision) if revision else repository.base()
-    asked = revision or f"{commit[:10]} (where this branch left the main branch)"
+    label = revision or f"{commit[:10]} (where this branch left the main branch)"
     if repository.same(commit):
-        return Review(asked, commit, notes=["conf/ and the code are the same, so every trial is"])
+        return Review(label, commit, notes=["conf/ and the code are the same, so every trial is"])
     with tempfile.TemporaryDirectory(prefix="bertxfer-") as folder:
         tree = Path(folder).resolve()
         repository.take_out(commit, tree)
         if not (tree / "conf").is_dir():
-            raise BertxferError(f"{asked} has no conf/, so there is nothing to compare with")
+            raise BertxferError(f"{label} has no conf/, so there is nothing to compare with")
         before, now = _chosen(experiments.names(tree / "conf"), names), _chosen(experiments.names(conf), names)
         for name in names:
             if name not in before and name not in now:
-                raise BertxferError(f"{name!r} is an experiment neither of {asked} nor of the working tree")
+                raise BertxferError(f"{name!r} is an experiment neither of {label} nor of the working tree")
         old, new, notes = _both(tree, before, conf, now)
-        return _judged(asked, commit, old, new, _Sources(tree, conf), store, notes, bool(names))
+        return _judged(label, commit, old, new, _Sources(tree, conf), store, notes, bool(names))
 
 
 def _chosen(known: Sequence[str], names: Sequence[str]) -> list[str]:
@@ -86,8 +86,8 @@ def _both(tree: Path, before: list[str], conf: Path, now: list[str]) -> tuple[Li
     old, failed = _listed(_start(conf.parent, tree / "conf", before))
     if old is None:
         raise BertxferError(f"the experiments of the other revision cannot be listed: {failed}")
-    why = "it has none of its own" if "listing'" in complaint else complaint
-    return old, new, [f"its conf/ was read by the code of the working tree, because with its own listing: {why}"]
+    why = "it has none" if "listing'" in complaint else complaint
+    return old, new, [f"its conf/ was read by the code of the working tree, because its own listing failed: {why}"]
 
 
 def _start(code: Path, conf: Path, names: Sequence[str]) -> "subprocess.Popen[str]":
@@ -97,20 +97,20 @@ def _start(code: Path, conf: Path, names: Sequence[str]) -> "subprocess.Popen[st
 
 
 def _listed(process: "subprocess.Popen[str]") -> tuple[Listing | None, str]:
-    told, complaint = process.communicate()
+    output, complaint = process.communicate()
     try:
         if process.returncode == 0:
-            return listing.load(told), ""
+            return listing.load(output), ""
     except (ValueError, KeyError, TypeError) as error:
         return None, f"{error}"
     return None, (complaint.strip().splitlines() or [f"it ended with status {process.returncode}"])[-1]
 
 
 def _judged(
-    asked: str, commit: str, old: Listing, new: Listing, sources: "_Sources", store: Store, notes: list[str], part: bool
+    label: str, commit: str, old: Listing, new: Listing, sources: "_Sources", store: Store, notes: list[str], part: bool
 ) -> Review:
     comparisons = comparison.compare(old, new)
-    why = {
+    causes = {
         (comparison.name, difference.key): source
         for comparison in comparisons
         for group in comparison.changed
@@ -122,17 +122,17 @@ def _judged(
     if gone and part:  # another experiment may still mean them
         gone -= listing.listing(schema.conf_dir()).ids
     unused = {
-        comparison.name: found
+        comparison.name: ids
         for comparison in comparisons
-        if (found := sorted(gone & {place.id for place in _places(old, comparison.was)}))
+        if (ids := sorted(gone & {point.id for point in _points(old, comparison.was)}))
     }
-    fresh = {place.id: place for name in new.experiments for place in _places(new, name) if place.id not in old.ids}
-    works = [work_of(place) for place in fresh.values() if place.id not in done]
+    fresh = {point.id: point for name in new.experiments for point in _points(new, name) if point.id not in old.ids}
+    works = [work_of(point) for point in fresh.values() if point.id not in done]
     return Review(
-        asked,
+        label,
         commit,
         comparisons,
-        why,
+        causes,
         unused,
         len(old.ids & new.ids & done),
         len(set(fresh) & done),
@@ -141,32 +141,32 @@ def _judged(
     )
 
 
-def work_of(place: ListedPoint) -> costs.Work:
-    return costs.work_of(place.science, place.config["task"].get("train_size"))
+def work_of(point: ListedPoint) -> costs.Work:
+    return costs.work_of(point.science, point.config["task"].get("train_size"))
 
 
 def _caveats(old: Listing, new: Listing, store: Store, gone: set[str]) -> list[str]:
     """What the reader must know to take the numbers for what they are."""
-    found = []
+    caveats = []
     if absent := sorted({*old.absent, *new.absent}):
-        found.append(
+        caveats.append(
             f"not on this machine: {', '.join(absent)}; the ids of their trials are comparable between these two "
-            "revisions only, and whether they are finished cannot be told here"
+            "revisions only, and whether they are finished is not known here"
         )
     if not (store.root / "trials").is_dir():
-        found.append(f"there are no results in {store.root}, so what is finished elsewhere cannot be told here")
-    elif gone and any(isinstance(places, listing.Broken) for places in new.experiments.values()):
-        found.append("a result that counts as unused may belong to an experiment that is broken now")
-    return found
+        caveats.append(f"there are no results in {store.root}, so what is finished elsewhere is not known here")
+    elif gone and any(isinstance(points, listing.Broken) for points in new.experiments.values()):
+        caveats.append("a result that counts as unused may belong to an experiment that is broken now")
+    return caveats
 
 
-def _places(found: Listing, name: str | None) -> list[ListedPoint]:
-    places = found.experiments.get(name or "", [])
-    return places if isinstance(places, list) else []
+def _points(listed: Listing, name: str | None) -> list[ListedPoint]:
+    points = listed.experiments.get(name or "", [])
+    return points if isinstance(points, list) else []
 
 
 class _Sources:
-    """Where the values of changed keys were said, in the other revision and now."""
+    """Where the values of changed keys are set, in the other revision and now."""
 
     def __init__(self, tree: Path, conf: Path) -> None:
         self._composers = {"old": Composer(tree / "conf"), "new": Composer(conf)}
@@ -176,7 +176,7 @@ class _Sources:
         if difference.key == "semantics":
             return f"{_semantics_line()}: the code computes another result from the same config"
         if difference.key in ("model.version", "task.version"):
-            return "the files themselves are others"
+            return "the files themselves are different"
         old = self._source("old", comparison.was, difference.key, before)
         new = self._source("new", comparison.now, difference.key, now)
         if new is None:
@@ -184,19 +184,19 @@ class _Sources:
         plainly_edited = old is None or old.split(":")[0].split(",")[0] == new.split(":")[0].split(",")[0]
         return new if plainly_edited else f"{new}; was {old}"
 
-    def _source(self, side: str, experiment: str | None, key: str, place: ListedPoint) -> str | None:
+    def _source(self, side: str, experiment: str | None, key: str, point: ListedPoint) -> str | None:
         composer = self._composers[side]
         try:
-            if key in place.axes:
-                source = provenance.in_grids(composer, str(experiment), key, place.axes)
+            if key in point.axes:
+                source = provenance.in_grids(composer, str(experiment), key, point.axes)
                 return None if source is None else source.where
-            groups = [f"{axis}={value}" for axis, value in place.axes.items() if composer.is_group(axis)]
+            groups = [f"{axis}={value}" for axis, value in point.axes.items() if composer.is_group(axis)]
             words = (f"experiment={experiment}", *groups)
             known = (side, *words)
             if known not in self._known:
                 self._known[known] = provenance.Provenance(composer, words)
-            return provenance.told(self._known[known], key)
-        except Exception:  # the difference stands, though where it comes from cannot be told
+            return provenance.traced(self._known[known], key)
+        except Exception:  # the difference stands, even if its source cannot be found
             return None
 
 

@@ -1,4 +1,4 @@
-"""The presets of conf/experiment/: what each asks for, how much of it is in the store, and what the rest costs."""
+"""The experiments of conf/experiment/: what each asks for, how much of it is in the store, and what the rest costs."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from bertxfer.trials.inputs import Inputs
 
 @dataclass(frozen=True)
 class Preset:
-    """`problem` says why its trials cannot be listed here, for example because a data set is not there."""
+    """`problem` says why its trials cannot be listed here, for example because a data set is absent."""
 
     name: str
     description: str
@@ -26,15 +26,15 @@ class Preset:
 
 
 def presets(words: Sequence[str], composer: Composer, output_dir: Path | None) -> Iterator[Preset]:
-    """Each preset with these words behind it (model=mini), in the order of their names."""
+    """Each experiment with these overrides added (model=mini), in the order of their names."""
     for name in experiments.names(composer.conf):
         description = str(composer.compose([f"experiment={name}"]).description or "")
         try:
-            found = plan([f"experiment={name}", *words], True, composer, Inputs(), output_dir)
+            planned = plan([f"experiment={name}", *words], True, composer, Inputs(), output_dir)
         except BertxferError as error:
             yield Preset(name, description, problem=str(error))
             continue
-        yield Preset(name, description, len(found.trials), found.counts["done"], _cost(found.cost))
+        yield Preset(name, description, len(planned.trials), planned.counts["done"], _cost(planned.cost))
 
 
 def _cost(left: Bill) -> str:

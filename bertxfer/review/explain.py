@@ -1,4 +1,4 @@
-"""Where the value of a key comes from, told from the value that counts back to what it replaced."""
+"""Where the value of a key comes from: what set it, and what that replaced."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -14,39 +14,39 @@ from bertxfer.review.provenance import Provenance
 
 
 def explain(key: str, overrides: Sequence[str], composer: Composer) -> list[str]:
-    """A line for the value, one for where it was said, one for each that it replaced; for all keys under `key`."""
+    """For each key under `key`, in lines: its value, what set it, and everything that this replaced."""
     cfg = composer.compose(overrides, RunMode.MULTIRUN)
-    known = Provenance(composer, overrides)
-    chooser = known.chooser(key)
+    origins = Provenance(composer, overrides)
+    chooser = origins.chooser(key)
     lines = []
     if chooser is not None:
-        lines.append(f"{key} is chosen by `{chooser.said}` in {chooser.where}")
+        lines.append(f"{key} is chosen by `{chooser.text}` in {chooser.where}")
     keys = list(_leaves(cfg, key))
     if not keys and chooser is None:
         raise ConfigError(
             key, f"there is no such key{complaints.meant(key, schema.keys())}; `--cfg job` shows them all"
         )
     for leaf in keys:
-        lines += _about(leaf, cfg, known)
+        lines += _about(leaf, cfg, origins)
     return lines + _swept(keys, overrides, composer)
 
 
-def _about(key: str, cfg: DictConfig, known: Provenance) -> list[str]:
+def _about(key: str, cfg: DictConfig, origins: Provenance) -> list[str]:
     lines = [f"{key} = {_shown(OmegaConf.select(cfg, key, throw_on_missing=False))}"]
-    lines.append(f"  {provenance.told(known, key) or 'nothing sets it'}")
-    return [*lines, *(f"  replaces `{source.said}` in {source.where}" for source in known.sources(key)[1:])]
+    lines.append(f"  {provenance.traced(origins, key) or 'nothing sets it'}")
+    return [*lines, *(f"  replaces `{source.text}` in {source.where}" for source in origins.sources(key)[1:])]
 
 
 def _swept(keys: Sequence[str], overrides: Sequence[str], composer: Composer) -> list[str]:
-    """What an experiment's grids say, which a run with -m puts on top."""
+    """What an experiment's grids sweep over, which only a run with -m does."""
     chosen = next((word.split("=", 1)[1] for word in overrides if word.startswith("experiment=")), None)
     groups = dict.fromkeys(key.split(".")[0] for key in keys)
-    found = []
+    lines = []
     for key in dict.fromkeys([*keys, *groups]) if chosen else []:
         source = provenance.in_grids(composer, str(chosen), key)
         if source is not None:
-            found.append(f"  with -m the grids sweep over {key}: `{source.said}` in {source.where}")
-    return found
+            lines.append(f"  with -m the grids sweep over {key}: `{source.text}` in {source.where}")
+    return lines
 
 
 def _leaves(cfg: DictConfig, key: str) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Every experiment of a folder of configs, place by place, as plain data: what one revision is compared by.
+"""Every experiment of a folder of configs, point by point, as plain data: what `diff` compares revisions by.
 
 `python -m bertxfer.review.listing CONF [experiment ... | --none]` prints it as JSON. Another revision may
 read it, so a change of what is printed raises FORMAT.
@@ -43,7 +43,7 @@ class Broken:
 
 @dataclasses.dataclass(frozen=True)
 class ListedPoint:
-    """A place in an experiment's grids: the axes as typed, the trial, and what it was resolved to."""
+    """A point of an experiment's grids: the axes as typed, the trial, and the config that they were resolved to."""
 
     axes: Plain
     id: str
@@ -59,22 +59,22 @@ class Listing:
 
     @property
     def ids(self) -> set[str]:
-        return {place.id for found in self.experiments.values() if isinstance(found, list) for place in found}
+        return {point.id for points in self.experiments.values() if isinstance(points, list) for point in points}
 
 
 def listing(conf: Path, names: Sequence[str] | None = None) -> Listing:
     """What these experiments, or all, mean. A broken one says why, and hides no other."""
     composer, inputs = Composer(conf), Inputs(stand_ins=True)
-    found: dict[str, list[ListedPoint] | Broken] = {}
+    listed: dict[str, list[ListedPoint] | Broken] = {}
     for name in experiments.names(conf) if names is None else names:
         try:
-            found[name] = _places(name, composer, inputs)
+            listed[name] = _points(name, composer, inputs)
         except Exception as error:  # whatever is wrong with one experiment, the others are looked at
-            found[name] = why_broken(error, name, composer)
-    return Listing(found, list(inputs.absent), SEMANTICS)
+            listed[name] = why_broken(error, name, composer)
+    return Listing(listed, list(inputs.absent), SEMANTICS)
 
 
-def _places(name: str, composer: Composer, inputs: Inputs) -> list[ListedPoint]:
+def _points(name: str, composer: Composer, inputs: Inputs) -> list[ListedPoint]:
     shared = _Shared()
     return [
         ListedPoint(point.axes, point.trial.id, shared.parts(point.trial.science), shared.parts(config, _NOT_SCIENCE))
@@ -83,10 +83,10 @@ def _places(name: str, composer: Composer, inputs: Inputs) -> list[ListedPoint]:
 
 
 def why_broken(error: Exception, experiment: str, composer: Composer) -> Broken:
-    """The error in one sentence, with the file and line that it is about where these can be told."""
+    """The error in one sentence, with the file and line that it is about where these are known."""
     if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
-        file, line, said = complaints.yaml_error(error)
-        return Broken(said, provenance.shown(composer, Path(file)), line)
+        file, line, problem = complaints.yaml_error(error)
+        return Broken(problem, provenance.shown(composer, Path(file)), line)
     if isinstance(error, BertxferError):
         reason = str(error)
     elif isinstance(error, (HydraException, OmegaConfBaseException)):
@@ -103,13 +103,13 @@ def _source(
 ) -> provenance.Statement | None:
     """Where the key that an error is about is set for an experiment, as far as the broken configs can be read."""
     try:
-        found = provenance.in_grids(composer, experiment, key, axes)
-        found = found or provenance.mentioned(composer, f"experiment/{experiment}", key)
-        if found is None:
-            found = next(iter(provenance.Provenance(composer, [f"experiment={experiment}"]).sources(key)), None)
-    except Exception:  # an error that cannot be placed is reported without its place
+        statement = provenance.in_grids(composer, experiment, key, axes)
+        statement = statement or provenance.mentioned(composer, f"experiment/{experiment}", key)
+        if statement is None:
+            statement = next(iter(provenance.Provenance(composer, [f"experiment={experiment}"]).sources(key)), None)
+    except Exception:  # an error that cannot be traced is reported without a line
         return None
-    return found
+    return statement
 
 
 class _Shared:
@@ -126,24 +126,24 @@ class _Shared:
     def _part(self, value: Any) -> Any:
         if value is None or isinstance(value, (str, int, float)):
             return value
-        # By value where it has a hash; else by number, and the object is kept, so that no other gets its number.
-        known = value if dataclasses.is_dataclass(value) and _has_hash(value) else id(value)
-        if known not in self._seen:
+        # By value where it has a hash; else by `id()`, and the object is kept, so that no other gets the same `id()`.
+        key = value if dataclasses.is_dataclass(value) and _has_hash(value) else id(value)
+        if key not in self._seen:
             text = json.dumps(value, default=vars, sort_keys=True)
-            self._seen[known] = (value, self._plain.setdefault(text, json.loads(text)))
-        return self._seen[known][1]
+            self._seen[key] = (value, self._plain.setdefault(text, json.loads(text)))
+        return self._seen[key][1]
 
 
 def _has_hash(value: Any) -> bool:
     try:
         hash(value)
-    except TypeError:  # its own parts may have none, as those of a chain
+    except TypeError:  # its parts may have none, as those of a chain
         return False
     return True
 
 
-def dump(found: Listing) -> str:
-    """As JSON, with every part that places share written once."""
+def dump(listed: Listing) -> str:
+    """As JSON, with every part that points share written once."""
     numbers: dict[int, int] = {}
     pool: list[Any] = []
 
@@ -157,39 +157,41 @@ def dump(found: Listing) -> str:
         return {name: [number(value)] if isinstance(value, (dict, list)) else value for name, value in parts.items()}
 
     plain: Plain = {}
-    for name, places in found.experiments.items():
-        if isinstance(places, Broken):
-            plain[name] = dataclasses.asdict(places)
+    for name, points in listed.experiments.items():
+        if isinstance(points, Broken):
+            plain[name] = dataclasses.asdict(points)
         else:
-            plain[name] = [[place.axes, place.id, packed(place.science), packed(place.config)] for place in places]
+            plain[name] = [[point.axes, point.id, packed(point.science), packed(point.config)] for point in points]
     return json.dumps(
         {
             "format": FORMAT,
             "experiments": plain,
             "pool": pool,
-            "absent": found.absent,
-            "semantics": found.semantics,
+            "absent": listed.absent,
+            "semantics": listed.semantics,
         }
     )
 
 
 def load(text: str) -> Listing:
     """What `dump` wrote, perhaps in another revision; ValueError where it is of another format."""
-    told = json.loads(text)
-    if told.get("format") != FORMAT:
-        raise ValueError(f"its listing has format {told.get('format')}, not {FORMAT}")
-    pool = told["pool"]
+    plain = json.loads(text)
+    if plain.get("format") != FORMAT:
+        raise ValueError(f"its listing has format {plain.get('format')}, not {FORMAT}")
+    pool = plain["pool"]
 
     def unpacked(parts: Plain) -> Plain:
         return {name: pool[value[0]] if isinstance(value, list) else value for name, value in parts.items()}
 
-    found: dict[str, list[ListedPoint] | Broken] = {}
-    for name, places in told["experiments"].items():
-        if isinstance(places, dict):
-            found[name] = Broken(**places)
+    listed: dict[str, list[ListedPoint] | Broken] = {}
+    for name, points in plain["experiments"].items():
+        if isinstance(points, dict):
+            listed[name] = Broken(**points)
         else:
-            found[name] = [ListedPoint(axes, at, unpacked(science), unpacked(cfg)) for axes, at, science, cfg in places]
-    return Listing(found, told["absent"], told["semantics"])
+            listed[name] = [
+                ListedPoint(axes, at, unpacked(science), unpacked(cfg)) for axes, at, science, cfg in points
+            ]
+    return Listing(listed, plain["absent"], plain["semantics"])
 
 
 def main(words: Sequence[str]) -> None:

@@ -1,4 +1,4 @@
-"""What a command would run, before it does: the trials, how far they are, what they share, what they will take."""
+"""What a command would run: the trials, which of them are done, what they share, how long they will take."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -32,7 +32,7 @@ STATES = ("done", "running", "failed", "missing")
 
 @dataclass(frozen=True)
 class Plan:
-    places: int
+    points: int
     trials: list[Trial]
     states: dict[str, str]  # of each trial
     store: Store
@@ -47,16 +47,16 @@ class Plan:
 
 
 def plan(words: Sequence[str], multirun: bool, composer: Composer, inputs: Inputs, output_dir: Path | None) -> Plan:
-    """The plan of a run with these words. It starts and writes nothing."""
-    found = _asked_for(words, multirun, composer, inputs)
-    trials = list({trial.id: trial for trial, _ in found}.values())
-    store = Store((output_dir or Path(found[0][1].runtime.output_dir)).absolute())
+    """The plan of a run with these overrides. It starts and writes nothing."""
+    wanted = _asked_for(words, multirun, composer, inputs)
+    trials = list({trial.id: trial for trial, _ in wanted}.values())
+    store = Store((output_dir or Path(wanted[0][1].runtime.output_dir)).absolute())
     states = states_of(trials, store)
-    works = {t.id: costs.work_of(t.science.as_dict(), c.task.train_size) for t, c in found if states[t.id] != "done"}
+    works = {t.id: costs.work_of(t.science.as_dict(), c.task.train_size) for t, c in wanted if states[t.id] != "done"}
     left = list(works.values())
-    left += _stages_to_run(found, states, store)
+    left += _stages_to_run(wanted, states, store)
     return Plan(
-        len(found),
+        len(wanted),
         trials,
         states,
         store,
@@ -67,10 +67,10 @@ def plan(words: Sequence[str], multirun: bool, composer: Composer, inputs: Input
     )
 
 
-def _stages_to_run(found: Sequence[tuple[Trial, Config]], states: dict[str, str], store: Store) -> list[Work]:
+def _stages_to_run(wanted: Sequence[tuple[Trial, Config]], states: dict[str, str], store: Store) -> list[Work]:
     """The stages in front of trials that have to be run first and are not among the trials themselves."""
     stages: dict[str, Work] = {}
-    for trial, config in found:
+    for trial, config in wanted:
         if states[trial.id] == "done":
             continue
         for prefix, stage in zip(chains.prefixes(trial), reversed(config.intermediate), strict=False):
@@ -90,14 +90,14 @@ def states_of(trials: Iterable[Trial], store: Store) -> dict[str, str]:
     return states
 
 
-def by_treatment(found: Plan) -> list[dict[str, Any]]:
+def by_treatment(planned: Plan) -> list[dict[str, Any]]:
     """A row for each model, task, size and treatment, with the states of its trials."""
     rows: dict[tuple[str, ...], Counter[str]] = {}
-    groups = replicates.groups([trial.science for trial in found.trials])
-    for trial, group in zip(found.trials, groups, strict=True):
+    groups = replicates.groups([trial.science for trial in planned.trials])
+    for trial, group in zip(planned.trials, groups, strict=True):
         science = trial.science
         row = (science.model.name, science.task.name, size_of(science), group.treatment)
-        rows.setdefault(row, Counter())[found.states[trial.id]] += 1
+        rows.setdefault(row, Counter())[planned.states[trial.id]] += 1
     names = ("model", "task", "n", "treatment")
     return [{**dict(zip(names, row, strict=True)), "states": dict(counts)} for row, counts in rows.items()]
 
@@ -119,18 +119,18 @@ def shared(trials: Iterable[Trial]) -> list[str]:
         if science.probe is not None:
             features[chains.features_name(trial)] += 1
         if science.task.source != "mini":  # the generated rows are tokenized as they are made
-            where = (science.task.name, science.task.version, science.data.max_length, science.data.stride)
-            tokens[(science.model.name, science.model.version, *where)] += 1
-    found = []
+            data = (science.task.name, science.task.version, science.data.max_length, science.data.stride)
+            tokens[(science.model.name, science.model.version, *data)] += 1
+    lines = []
     if tokens:
         sets = f"{len(tokens)} set{'s' if len(tokens) > 1 else ''}"
-        found.append(f"shared: tokenized data, {sets} for {sum(tokens.values()):,} trials")
+        lines.append(f"shared: tokenized data, {sets} for {sum(tokens.values()):,} trials")
     if encoders:
-        found.append(f"shared: encoders after {len(encoders)} stages, for {sum(encoders.values()):,} trials")
+        lines.append(f"shared: encoders after {len(encoders)} stages, for {sum(encoders.values()):,} trials")
     if features:
         states = f"the states of {len(features)} encoder{'s' if len(features) > 1 else ''}"
-        found.append(f"shared: features, {states} for {sum(features.values()):,} probes")
-    return found
+        lines.append(f"shared: features, {states} for {sum(features.values()):,} probes")
+    return lines
 
 
 def _asked_for(words: Sequence[str], multirun: bool, composer: Composer, inputs: Inputs) -> list[tuple[Trial, Config]]:
@@ -154,25 +154,25 @@ def _cost(left: Sequence[Work], store: Store) -> Bill:
     return costs.bill(left, costs.timings_in(store, {work.model for work in left}) if left else [])
 
 
-def show(found: Plan, console: Console, every_trial: bool = False) -> None:
+def show(planned: Plan, console: Console, every_trial: bool = False) -> None:
     """The plan for a terminal."""
     if every_trial:
         table = Table(Column("trial", min_width=16), "model", "task", "n", "epochs", "seed", "treatment", "state")
-        for trial in found.trials:
+        for trial in planned.trials:
             science = trial.science
-            said = (trial.id, science.model.name, science.task.name, size_of(science), str(science.training.epochs))
+            cells = (trial.id, science.model.name, science.task.name, size_of(science), str(science.training.epochs))
             seed, treatment = str(science.seeds["order"]), chains.describe(science)
-            table.add_row(*said, seed, treatment, found.states[trial.id])
+            table.add_row(*cells, seed, treatment, planned.states[trial.id])
     else:
-        table = _table(found)
+        table = _table(planned)
     console.print(table)
-    for line in _lines(found):
+    for line in _lines(planned):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
-def _table(found: Plan) -> Table:
-    """A row a treatment, a column a task and size; done/all, or only how many where none is done."""
-    rows = by_treatment(found)
+def _table(planned: Plan) -> Table:
+    """One row per treatment, one column per task and size; done/all, or only how many where none is done."""
+    rows = by_treatment(planned)
     columns = list(dict.fromkeys((row["task"], row["model"], row["n"]) for row in rows))
     cells = {(row["treatment"], row["task"], row["model"], row["n"]): row["states"] for row in rows}
     models = dict.fromkeys(model for _, model, _ in columns)
@@ -181,42 +181,42 @@ def _table(found: Plan) -> Table:
         table.add_column(f"{task}\n{f'{model}, ' if len(models) > 1 else ''}n={n}", justify="right", no_wrap=True)
     for treatment in dict.fromkeys(row["treatment"] for row in rows):
         states = [cells.get((treatment, *column), {}) for column in columns]
-        told = [(state.get("done", 0), sum(state.values())) for state in states]
-        table.add_row(treatment, *(f"{done}/{total}" if done else str(total or "-") for done, total in told))
+        counts = [(state.get("done", 0), sum(state.values())) for state in states]
+        table.add_row(treatment, *(f"{done}/{total}" if done else str(total or "-") for done, total in counts))
     return table
 
 
-def as_dict(found: Plan) -> dict[str, Any]:
+def as_dict(planned: Plan) -> dict[str, Any]:
     """The plan for programs."""
     return {
-        "places": found.places,
-        "distinct": len(found.trials),
-        "counts": {state: found.counts[state] for state in STATES},
-        "by_treatment": by_treatment(found),
-        "workers": found.workers,
-        "cost": {**vars(found.cost), "seconds": found.cost.seconds},
-        "shared": found.shared,
-        "absent": found.absent,
-        "output_dir": str(found.store.root),
+        "places": planned.points,
+        "distinct": len(planned.trials),
+        "counts": {state: planned.counts[state] for state in STATES},
+        "by_treatment": by_treatment(planned),
+        "workers": planned.workers,
+        "cost": {**vars(planned.cost), "seconds": planned.cost.seconds},
+        "shared": planned.shared,
+        "absent": planned.absent,
+        "output_dir": str(planned.store.root),
         "trials": [
-            {"id": trial.id, "state": found.states[trial.id], "science": trial.science.as_dict()}
-            for trial in found.trials
+            {"id": trial.id, "state": planned.states[trial.id], "science": trial.science.as_dict()}
+            for trial in planned.trials
         ],
     }
 
 
-def _lines(found: Plan) -> list[str]:
-    counts = found.counts
-    same = "" if found.places == len(found.trials) else f" at {found.places:,} places of the grids"
-    lines = [f"{len(found.trials):,} distinct trials{same}: " + ", ".join(f"{counts[s]:,} {s}" for s in STATES)]
-    lines += found.shared
-    lines += costs.sentences(found.cost, found.workers)
-    lines.append(f"results in {found.store.root}")
-    if any(trial.science.model.name == "mini" for trial in found.trials):
+def _lines(planned: Plan) -> list[str]:
+    counts = planned.counts
+    same = "" if planned.points == len(planned.trials) else f" at {planned.points:,} points of the grids"
+    lines = [f"{len(planned.trials):,} distinct trials{same}: " + ", ".join(f"{counts[s]:,} {s}" for s in STATES)]
+    lines += planned.shared
+    lines += costs.sentences(planned.cost, planned.workers)
+    lines.append(f"results in {planned.store.root}")
+    if any(trial.science.model.name == "mini" for trial in planned.trials):
         lines.append(MINI_NOTE)
-    if found.absent:
+    if planned.absent:
         lines.append(
-            f"not on this machine: {', '.join(found.absent)}; the ids of their trials are stand-ins, and whether they "
-            "are done cannot be told here"
+            f"not on this machine: {', '.join(planned.absent)}; the ids of their trials are stand-ins, and "
+            "whether they are done is not known here"
         )
     return lines

@@ -1,4 +1,4 @@
-"""Where a value of a config comes from: the file and line, the default list entry or the override that said it."""
+"""Where a value of a config comes from: the file and line, the entry of a defaults list or the override."""
 
 import ast
 import re
@@ -25,18 +25,18 @@ _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 @dataclass(frozen=True)
 class Statement:
-    """A place where something is said: in a file, or on the command line (no file)."""
+    """What sets a value: a line of a file, or a word of the command line (no file)."""
 
-    said: str  # as it stands there
+    text: str  # as it stands there
     file: str | None = None
     line: int | None = None
     chosen: "Statement | None" = None  # what brought the file into the config, where it was not there by itself
 
     def __str__(self) -> str:
         if self.file is None:
-            return f"the command line ({self.said})"
+            return f"the command line ({self.text})"
         where = self.file if self.line is None else f"{self.file}:{self.line}"
-        return where if self.chosen is None else f"{where}, chosen by `{self.chosen.said}` in {self.chosen.where}"
+        return where if self.chosen is None else f"{where}, chosen by `{self.chosen.text}` in {self.chosen.where}"
 
     @property
     def where(self) -> str:
@@ -46,37 +46,37 @@ class Statement:
 
 
 class Provenance:
-    """Who said what in the config that these overrides compose."""
+    """What set which key in the config that these overrides compose."""
 
     def __init__(self, composer: Composer, overrides: Sequence[str]) -> None:
         self._composer = composer
-        found = composer.defaults(overrides, RunMode.MULTIRUN)
-        self._defaults: list[ResultDefault] = found.defaults
-        self._choosers = found.overrides.override_metadata
-        self._overrides = found.config_overrides
+        composed = composer.defaults(overrides, RunMode.MULTIRUN)
+        self._defaults: list[ResultDefault] = composed.defaults
+        self._choosers = composed.overrides.override_metadata
+        self._overrides = composed.config_overrides
         self._words = list(overrides)
 
     def sources(self, key: str) -> list[Statement]:
-        """All that say something of a key, the one that counts first."""
-        found = []
+        """Every statement that sets a key, the one that counts first."""
+        statements = []
         for default in self._defaults:
             package = (default.package or "").split(".") if default.package else []
             names = key.split(".")
             if default.config_path is None or names[: len(package)] != package:
                 continue
-            source = self._said_in(default, names[len(package) :])
-            found.extend([source] if source else [])
+            source = self._set_in(default, names[len(package) :])
+            statements.extend([source] if source else [])
         for override in self._overrides:
             if key == override.key_or_group or key.startswith(f"{override.key_or_group}."):
-                found.append(Statement(str(override.input_line)))
-        return found[::-1]
+                statements.append(Statement(str(override.input_line)))
+        return statements[::-1]
 
     def chooser(self, group: str) -> Statement | None:
         """What chose the option of a group: an entry of a defaults list, or the command line."""
-        told = self._choosers.get(group)
-        if told is not None and told.external_override:
+        choice = self._choosers.get(group)
+        if choice is not None and choice.external_override:
             return Statement(next((word for word in self._words if word.split("=")[0] == group), group))
-        parent = told.containing_config_path if told is not None else self._parent(group)
+        parent = choice.containing_config_path if choice is not None else self._parent(group)
         return None if parent is None else self._entry(parent, group)
 
     def _parent(self, group: str) -> str | None:
@@ -94,17 +94,17 @@ class Provenance:
                         return Statement(f"{key}: {choice.value}", self._shown(path), line)
         return None
 
-    def _said_in(self, default: ResultDefault, names: Sequence[str]) -> Statement | None:
+    def _set_in(self, default: ResultDefault, names: Sequence[str]) -> Statement | None:
         assert default.config_path is not None
         if default.config_path == "schema":
             return _in_schema(names)
         path = self._file(default.config_path)
-        place = _find(_parsed(path), names) if path else None
-        if place is None:
+        hit = _find(_parsed(path), names) if path else None
+        if hit is None:
             return None
         key = default.override_key
         chosen = self.chooser(key) if key is not None and key in self._choosers else None
-        return Statement(place[1], self._shown(path), place[0], chosen)
+        return Statement(hit[1], self._shown(path), hit[0], chosen)
 
     def _file(self, config_path: str) -> Path | None:
         return file_of(self._composer, config_path)
@@ -114,14 +114,14 @@ class Provenance:
         return shown(self._composer, path)
 
 
-def told(known: Provenance, key: str) -> str | None:
+def traced(origins: Provenance, key: str) -> str | None:
     """Where a key's value comes from, through what it refers to: `optimizer.lr` is `${model.lr}`."""
-    source = next(iter(known.sources(key)), None)
+    source = next(iter(origins.sources(key)), None)
     if source is None:
         return None
-    refers = re.search(r"\$\{([A-Za-z_][\w.]*)\}$", source.said)
-    beyond = told(known, refers[1]) if refers and refers[1] != key else None
-    return str(source) if beyond is None else f"{beyond}, through `{source.said}` in {source.where}"
+    refers = re.search(r"\$\{([A-Za-z_][\w.]*)\}$", source.text)
+    beyond = traced(origins, refers[1]) if refers and refers[1] != key else None
+    return str(source) if beyond is None else f"{beyond}, through `{source.text}` in {source.where}"
 
 
 def file_of(composer: Composer, config_path: str) -> Path | None:
@@ -140,42 +140,42 @@ def shown(composer: Composer, path: Path) -> str:
 
 
 def in_grids(composer: Composer, experiment: str, key: str, axes: Mapping[str, Any] | None = None) -> Statement | None:
-    """Where an experiment's grids speak of a key; with `axes`, the grid that has this place."""
+    """Where an experiment's grids set a key; with `axes`, in the grid that has this point."""
     path = file_of(composer, f"experiment/{experiment}")
     node = _parsed(path) if path else None
     grids = next((value for name, _, value in _entries(node) if name == "grids"), None)
     if path is None or not isinstance(grids, yaml.SequenceNode):
         return None
     plain = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)["grids"]
-    for grid, said in zip(grids.value, plain, strict=True):
+    for grid, values in zip(grids.value, plain, strict=True):
         for name, line, value in _entries(grid):
-            if name == key and (axes is None or overrides.holds(said, axes)):
+            if name == key and (axes is None or overrides.holds(values, axes)):
                 return Statement(_text(name, value), shown(composer, path), line)
     return None
 
 
 def mentioned(composer: Composer, config_path: str, key: str) -> Statement | None:
-    """The first line of a file that speaks of a key or of its last part, in whatever way; for errors."""
+    """The first line of a file that mentions a key or its last part in any way; for errors."""
     path = file_of(composer, config_path)
     if path is None:
         return None
     for word in (key, key.split(".")[-1]):
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-            said = line.split("#")[0]
-            if re.search(rf"(?<![\w.]){re.escape(word)}(?![\w.])", said):
-                return Statement(said.strip(), shown(composer, path), number)
+            text = line.split("#")[0]
+            if re.search(rf"(?<![\w.]){re.escape(word)}(?![\w.])", text):
+                return Statement(text.strip(), shown(composer, path), number)
     return None
 
 
 def _find(node: yaml.Node | None, names: Sequence[str]) -> tuple[int, str] | None:
-    """The line that says something of a key in a parsed file, and what it says."""
-    place = None
+    """The line that sets a key in a parsed file, and its text."""
+    hit = None
     for name in names:
         entry = next((entry for entry in _entries(node) if entry[0] == name), None)
         if entry is None:
-            return place if isinstance(node, yaml.ScalarNode) and place else None
-        place, node = (entry[1], _text(name, entry[2])), entry[2]
-    return place
+            return hit if isinstance(node, yaml.ScalarNode) and hit else None
+        hit, node = (entry[1], _text(name, entry[2])), entry[2]
+    return hit
 
 
 def _entries(node: yaml.Node | None) -> Iterator[tuple[str, int, yaml.Node]]:
@@ -210,7 +210,7 @@ def _in_schema(names: Sequence[str]) -> Statement | None:
         if not is_dataclass(part):
             return None
     field = next((field for field in fields(part) if field.name == names[-1]), None)
-    if field is None or field.default == MISSING:  # a field without a default says nothing
+    if field is None or field.default == MISSING:  # a field without a default sets nothing
         return None
     line, annotation, written = _schema_lines()[part.__name__][field.name]
     default = written if field.default is NO_DEFAULT else repr(field.default)

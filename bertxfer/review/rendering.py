@@ -26,7 +26,7 @@ def text(review: Review) -> str:
 
 
 def markdown(review: Review) -> str:
-    """Short for small changes; of large ones the causes and the counts, and the rest folded."""
+    """All of a small change; of a large one the causes and the counts, and the rest folded."""
     shown = _worth_showing(review)
     details: list[str] = []
     for comparison in shown:
@@ -60,20 +60,20 @@ def _row(comparison: Comparison) -> str:
 
 
 def _causes(review: Review) -> list[str]:
-    """What changed trials differ in, over all experiments: one edited default may reach every one of them."""
-    found: dict[tuple[str, str], tuple[set[str], set[str]]] = {}
+    """What changed trials differ in, over all experiments: one edited default may affect every one of them."""
+    causes: dict[tuple[str, str], tuple[set[str], set[str]]] = {}
     for comparison in review.comparisons:
         for group in comparison.changed:
             for key, old, new, source in _differences(review, comparison, group):
                 where = (source or "").split(", chosen by")[0].split(", through")[0]
-                said = (_code(f"{key}: {_value(old)} -> {_value(new)}"), where)
-                trials, names = found.setdefault(said, (set(), set()))
+                change = (_code(f"{key}: {_value(old)} -> {_value(new)}"), where)
+                trials, names = causes.setdefault(change, (set(), set()))
                 trials.update(now.id for _, now in group.pairs)
                 names.add(comparison.name)
     lines = [
-        f"- {said}{f', {where}' if where else ''}: {len(trials):,} trials, "
+        f"- {change}{f', {where}' if where else ''}: {len(trials):,} trials, "
         + (f"of {len(names)} experiments" if len(names) > 1 else f"of {next(iter(names))}")
-        for (said, where), (trials, names) in found.items()
+        for (change, where), (trials, names) in causes.items()
     ]
     more = [f"- and {len(lines) - 12} more differences"] if len(lines) > 12 else []
     return [*lines[:12], *more, ""] if lines else []
@@ -95,20 +95,20 @@ def as_json(review: Review) -> str:
     return json.dumps(plain, indent=2)
 
 
-def axes_text(places: Sequence[ListedPoint]) -> str:
-    """The axes of some places in few words: `task=a,b × k=0..12 × seed=3`, grid by grid."""
+def axes_text(points: Sequence[ListedPoint]) -> str:
+    """The axes of some points in few words: `task=a,b × k=0..12 × seed=3`, grid by grid."""
     grids: dict[tuple[str, ...], list[dict[str, Any]]] = {}
-    for place in places:
-        grids.setdefault(tuple(key for key in place.axes if key != "experiment"), []).append(place.axes)
+    for point in points:
+        grids.setdefault(tuple(key for key in point.axes if key != "experiment"), []).append(point.axes)
     shown = [_product(keys, axes) for keys, axes in grids.items()]
     return "; ".join(shown[:6]) + (f"; and {len(shown) - 6} more grids" if len(shown) > 6 else "")
 
 
 def _product(keys: Sequence[str], axes: Sequence[dict[str, Any]]) -> str:
-    values = {key: _distinct([place[key] for place in axes]) for key in keys}
-    size = math.prod(len(found) for found in values.values())
-    shown = " × ".join(f"{key}={_spans(found)}" for key, found in values.items()) or "the one trial"
-    distinct = len({json.dumps(place, sort_keys=True) for place in axes})
+    values = {key: _distinct([point[key] for point in axes]) for key in keys}
+    size = math.prod(len(options) for options in values.values())
+    shown = " × ".join(f"{key}={_spans(options)}" for key, options in values.items()) or "the one trial"
+    distinct = len({json.dumps(point, sort_keys=True) for point in axes})
     return shown if size == distinct else f"{shown} (not in all combinations)"
 
 
@@ -122,8 +122,8 @@ def _title(review: Review) -> str:
     # Each trial once, though several experiments may have it.
     pairs = [pair for comparison in review.comparisons for group in comparison.changed for pair in group.pairs]
     old, new = {before.id for before, _ in pairs}, {now.id for _, now in pairs}
-    added = {place.id for comparison in review.comparisons for place in comparison.added}
-    removed = {place.id for comparison in review.comparisons for place in comparison.removed}
+    added = {point.id for comparison in review.comparisons for point in comparison.added}
+    removed = {point.id for comparison in review.comparisons for point in comparison.removed}
     counts = {"added": len(added - new), "changed": len(new), "removed": len(removed - old)}
     return "Trials: " + ", ".join(f"{count:,} {word}" for word, count in counts.items() if count)
 
@@ -135,12 +135,12 @@ def _headline(comparison: Comparison) -> str:
         return "was broken, so there is nothing to compare with"
     parts = [f"{len(comparison.added):,} added", f"{_changed(comparison):,} changed"]
     parts += [f"{len(comparison.removed):,} removed", f"{comparison.kept:,} as before"]
-    said = ", ".join(part for part in parts if not part.startswith("0 "))
+    counts = ", ".join(part for part in parts if not part.startswith("0 "))
     if comparison.was is None:
-        return f"a new experiment, {said}"
+        return f"a new experiment, {counts}"
     if comparison.now is None:
-        return f"is gone, {said}"
-    return said if comparison.was == comparison.now else f"was {comparison.was}, {said}"
+        return f"is gone, {counts}"
+    return counts if comparison.was == comparison.now else f"was {comparison.was}, {counts}"
 
 
 def _details(review: Review, comparison: Comparison, code: Any = str) -> Iterator[str]:
@@ -193,8 +193,8 @@ def _plain(review: Review, comparison: Comparison) -> dict[str, Any]:
         "was": comparison.was,
         "now": comparison.now,
         "kept": comparison.kept,
-        "added": [{"id": place.id, "axes": place.axes} for place in comparison.added],
-        "removed": [{"id": place.id, "axes": place.axes} for place in comparison.removed],
+        "added": [{"id": point.id, "axes": point.axes} for point in comparison.added],
+        "removed": [{"id": point.id, "axes": point.axes} for point in comparison.removed],
         "changed": [
             {
                 "differences": [
@@ -235,5 +235,5 @@ def _value(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def _code(words: str) -> str:
-    return f"`{words}`"
+def _code(text: str) -> str:
+    return f"`{text}`"

@@ -1,4 +1,4 @@
-"""Another revision of this repository, beside the working tree: taken out whole, without touching anything."""
+"""Another revision of this repository: written whole into another folder, without touching the working tree."""
 
 import io
 import subprocess
@@ -22,17 +22,17 @@ class Repository:
 
     def commit(self, revision: str) -> str:
         """The commit that a name stands for."""
-        found = self._ask("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
-        if found is None:
-            raise BertxferError(f"{revision!r} is no revision of {self.root}; give a branch, a tag or a commit")
-        return found.strip()
+        output = self._ask("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+        if output is None:
+            raise BertxferError(f"{revision!r} is not a revision of {self.root}; give a branch, a tag or a commit")
+        return output.strip()
 
     def base(self) -> str:
         """Where the branch of the working tree left the main branch."""
         for name in _MAIN:
-            if (found := self._ask("merge-base", "HEAD", name)) is not None:
-                return found.strip()
-        raise BertxferError(f"none of {', '.join(_MAIN)} is in {self.root}; say with which revision to compare")
+            if (output := self._ask("merge-base", "HEAD", name)) is not None:
+                return output.strip()
+        raise BertxferError(f"none of {', '.join(_MAIN)} is in {self.root}; name a revision to compare with")
 
     def same(self, commit: str) -> bool:
         """Whether all that decides about trials is in the working tree as it is in the commit."""
@@ -57,7 +57,7 @@ class Repository:
 
     def _ask(self, *words: str) -> str | None:
         try:
-            told = subprocess.run([*self._git, *words], capture_output=True, text=True, check=False)
+            finished = subprocess.run([*self._git, *words], capture_output=True, text=True, check=False)
         except FileNotFoundError:
             raise BertxferError("git is not installed, and revisions cannot be compared without it") from None
-        return told.stdout if told.returncode == 0 else None
+        return finished.stdout if finished.returncode == 0 else None

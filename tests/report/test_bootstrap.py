@@ -130,7 +130,7 @@ def test_what_cannot_be_compared_is_refused() -> None:
         bootstrap(rows, ["a", "c"], "accuracy")
     with pytest.raises(BertxferError, match="different dev sets"):
         bootstrap(rows[~((rows["id"] == "b") & (rows["index"] == 3))], ["a", "b"], "accuracy")
-    with pytest.raises(BertxferError, match="no pairs"):
+    with pytest.raises(BertxferError, match="not pairs"):
         bootstrap(rows, ["a"], "accuracy", ["a", "b"])
     with pytest.raises(BertxferError, match="not one of"):
         bootstrap(rows, ["a"], "bleu")

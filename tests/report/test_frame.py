@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from bertxfer.report import frame as frames
+from bertxfer.report import stored
 from bertxfer.store.store import Store
 from tests.helpers.stored import finish, point
 
@@ -77,14 +78,14 @@ def test_files_of_trials_are_read_with_their_ids(store: Store) -> None:
     events = [{"step": 1, "loss": 0.7, "lr": 0.1}, {"step": 1, "epoch": 1, "accuracy": 0.5}]
     (folder / "history.jsonl").write_text("".join(json.dumps(event) + "\n" for event in events))
     pd.DataFrame({"index": [0, 1], "label": [1, 0], "prediction": [1, 1]}).to_parquet(folder / "predictions.parquet")
-    history = frames.history(ids, store)
+    history = stored.history(ids, store)
     assert history["id"].tolist() == [ids[0]] * 2
     assert history["loss"].tolist()[0] == 0.7 and math.isnan(history["loss"].tolist()[1])
-    read = frames.predictions(ids, store)
+    read = stored.predictions(ids, store)
     assert read.columns.tolist() == ["id", "index", "label", "prediction"]
-    assert frames.lacking(ids, read) == [ids[1]]
-    assert frames.lacking(ids, frames.weights(ids, store)) == ids
-    assert frames.attention(ids, store).columns.tolist()[:3] == ["id", "layer", "head"]
+    assert stored.without_rows(ids, read) == [ids[1]]
+    assert stored.without_rows(ids, stored.weights(ids, store)) == ids
+    assert stored.attention(ids, store).columns.tolist()[:3] == ["id", "layer", "head"]
 
 
 def test_the_names_of_questions_are_not_taken_for_ids_of_trials(store: Store) -> None:
@@ -92,7 +93,7 @@ def test_the_names_of_questions_are_not_taken_for_ids_of_trials(store: Store) ->
     finish(place, store, 0.5)
     asked = pd.DataFrame({"index": [0], "id": ["q1"], "label": [["a"]], "prediction": ["a"]})
     asked.to_parquet(store.folder(place.trial.id) / "predictions.parquet")
-    read = frames.predictions([place.trial.id], store)
+    read = stored.predictions([place.trial.id], store)
     assert read[["id", "question"]].values.tolist() == [[place.trial.id, "q1"]]
 
 

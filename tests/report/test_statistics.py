@@ -10,7 +10,16 @@ from scipy import stats
 
 from bertxfer.errors import BertxferError
 from bertxfer.report import intervals
-from bertxfer.report.statistics import adjusted, claim, correlations, differences, paired, quartiles, summarize, summary
+from bertxfer.report.statistics import (
+    adjusted,
+    correlations,
+    differences,
+    in_words,
+    paired,
+    quartiles,
+    summarize,
+    summary,
+)
 
 
 def table(**columns: Any) -> pd.DataFrame:
@@ -126,7 +135,7 @@ def test_a_baseline_is_that_of_the_same_task() -> None:
 
 
 def test_two_trials_of_one_seed_are_refused_and_not_averaged() -> None:
-    with pytest.raises(BertxferError, match="they have the same seeds; something else"):
+    with pytest.raises(BertxferError, match="they have the same seeds, so something other"):
         differences(planted(-0.02).assign(**{"seeds.order": 0}), ["k"], {"k": 12}, [])
 
 
@@ -141,7 +150,7 @@ def test_differences_without_spread_are_no_certainty() -> None:
     alike = paired([0.01] * 8)
     assert math.isnan(alike["p_t"]) and alike["p_permutation"] == pytest.approx(2 / 2**8)
     assert paired([0.0] * 8) == {"p_t": 1.0, "p_wilcoxon": 1.0, "p_permutation": 1.0}
-    assert "needs some spread" in claim({"n": 8, "mean": 0.01, "p_holm": math.nan, "low": 0.01, "high": 0.01})
+    assert "needs some spread" in in_words({"n": 8, "mean": 0.01, "p_holm": math.nan, "low": 0.01, "high": 0.01})
 
 
 @pytest.mark.parametrize("n", [2, 3, 6, 9, 13, 14, 20])

@@ -52,7 +52,7 @@ def test_a_bill_says_what_is_known_how_well() -> None:
     assert cost.unknown_trials == 1
     first, second, *_ = costs.sentences(cost, workers=2)
     assert first == "time: about 4.0 h of one worker, 2.0 h with 2 workers (partly a guess)"
-    assert second == "not in it: 1 trials that nothing stored is like"
+    assert second == "not in it: 1 trials without a similar one in the store"
 
 
 @pytest.mark.parametrize(

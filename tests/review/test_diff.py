@@ -198,7 +198,7 @@ def test_refusals_and_nothing_to_do(repository: FixtureRepository) -> None:
     assert "conf/ and the code are the same" in same.stdout
     ended = repository.run("diff", "nosuch")
     assert (ended.returncode, ended.stderr.count("\n")) == (1, 1)
-    assert "'nosuch' is no revision" in ended.stderr
+    assert "'nosuch' is not a revision" in ended.stderr
     repository.experiment("delta", "{seed: 0}")
     assert "is an experiment neither of" in repository.run("diff", "main", "nosuch").stderr
 

@@ -17,7 +17,7 @@ from bertxfer.report.kinds import (
 from bertxfer.report.kinds.kind import Kind
 
 _MODULES = (curves, scatter, points, bars, treatments, heads, matrix, loss, epochs, weights, attention, table)
-# In this order a kind for a sweep without a block is looked for.
+# For a sweep without a block, the first of these that suits it is taken.
 KINDS: dict[str, Kind] = {module.KIND.name: module.KIND for module in _MODULES}
 
 __all__ = ["KINDS", "Kind"]

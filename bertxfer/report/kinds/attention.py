@@ -5,7 +5,7 @@ import dataclasses
 import altair as alt
 import pandas as pd
 
-from bertxfer.report import frame, heatmaps
+from bertxfer.report import heatmaps, stored
 from bertxfer.report import places as placed
 from bertxfer.report.charts import Chart
 from bertxfer.report.figure import Figure
@@ -22,17 +22,17 @@ def marks(figure: Figure, results: pd.DataFrame, store: Store, dashed: pd.DataFr
     cells = dataclasses.replace(figure, x=None, series=())
     places, notes = placed.places_of(cells, results, apart="facet", heading=placed.task_alone)
     done = places[places["state"] == "done"]
-    stored = frame.attention(done["id"], store)
-    notes += unanalysed(done["id"], stored, "attention")
-    asked = figure.measure if isinstance(figure.measure, dict) else {"measure": figure.measure}
-    measures = asked.get("measure") or "similarity"
+    maps = stored.attention(done["id"], store)
+    notes += unanalysed(done["id"], maps, "attention")
+    settings = figure.measure if isinstance(figure.measure, dict) else {"measure": figure.measure}
+    measures = settings.get("measure") or "similarity"
     measures = [measures] if isinstance(measures, str) else list(measures)
-    stored = stored[stored["measure"].isin(measures)]
-    # Similarity is of the fine-tuned model with another; what is attended to is of one model.
-    of = asked.get("model")
-    chosen = stored["model"] == (of or "finetuned")
-    stored = stored[chosen | ((stored["measure"] == "similarity") & (stored["model"] == (of or "pretrained")))]
-    joined = stored.merge(done[["id", "facet", "task", "size"]], on="id")
+    maps = maps[maps["measure"].isin(measures)]
+    # Similarity compares the fine-tuned model with another; what is attended to belongs to one model.
+    model = settings.get("model")
+    chosen = maps["model"] == (model or "finetuned")
+    maps = maps[chosen | ((maps["measure"] == "similarity") & (maps["model"] == (model or "pretrained")))]
+    joined = maps.merge(done[["id", "facet", "task", "size"]], on="id")
     joined = joined.sort_values("measure", key=lambda column: column.map(measures.index), kind="stable")
     joined["facet"] = joined["facet"] + ": " + joined["measure"].map(MEASURES)
     grouped = joined.groupby(["facet", "task", "size", "layer", "head", "measure"], sort=False)

@@ -4,7 +4,7 @@ import dataclasses
 
 import pandas as pd
 
-from bertxfer.report import charts, frame
+from bertxfer.report import charts, stored
 from bertxfer.report.charts import Chart
 from bertxfer.report.figure import Figure
 from bertxfer.report.kinds.kind import Kind
@@ -16,7 +16,7 @@ from bertxfer.store.store import Store
 def marks(figure: Figure, results: pd.DataFrame, store: Store, dashed: pd.DataFrame | None) -> Marks:
     places, notes = places_of(dataclasses.replace(figure, x=None), results)
     done = places[places["state"] == "done"]
-    history = frame.history(done["id"], store)
+    history = stored.history(done["id"], store)
     if "epoch" in history:
         history = history[history["epoch"].notna()]
     history = history.merge(done[["id", "task.headline"]].drop_duplicates(), on="id")

@@ -61,5 +61,5 @@ KIND = Kind(
     chart,
     caption="Difference from the baseline of the same seed, in points (score ×100).",
     has_bars=False,
-    needs={"baseline": "shows differences; say from what: {treatment_text: as pretrained}"},
+    needs={"baseline": "shows differences; name what they are taken from: {treatment_text: as pretrained}"},
 )

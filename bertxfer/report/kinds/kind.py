@@ -31,7 +31,7 @@ class Kind:
     needs: Mapping[str, str] = field(default_factory=dict)  # keys that a block must have, and why
     x: str | None = None  # the column of its axis, where that is not the block's to choose
     labels: str | None = None  # the column of the marks whose words stand left of the first panel
-    # The block for a sweep that has none and would best be drawn as this: what it says beside the kind.
+    # For a sweep without a block that is best drawn as this kind: the other keys of its block.
     suits: Callable[[pd.DataFrame], Mapping[str, Any] | None] = suits_no_sweep
 
 

@@ -6,23 +6,24 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from bertxfer.report import charts, frame, places
+from bertxfer.report import charts, stored
+from bertxfer.report import places as placed
 from bertxfer.report.charts import Chart, role, y_axis
 from bertxfer.report.figure import Figure
 from bertxfer.report.kinds.kind import Kind
 from bertxfer.report.marks import Marks, as_first_seen
-from bertxfer.report.places import KEYS, places_of
+from bertxfer.report.places import KEYS
 from bertxfer.report.style import Style
 from bertxfer.store.store import Store
 
-POINTS = 120  # of a curve; more cannot be told apart in a panel
+POINTS = 120  # of a curve; more cannot be seen in a panel
 
 
 def marks(figure: Figure, results: pd.DataFrame, store: Store, dashed: pd.DataFrame | None) -> Marks:
     """Losses averaged within up to 120 stretches of steps, and over seeds."""
-    where, notes = places_of(dataclasses.replace(figure, x=None), results, heading=places.task_alone)
-    done = where[where["state"] == "done"]
-    history = frame.history(done["id"], store)
+    places, notes = placed.places_of(dataclasses.replace(figure, x=None), results, heading=placed.task_alone)
+    done = places[places["state"] == "done"]
+    history = stored.history(done["id"], store)
     history = history[history["loss"].notna()] if "loss" in history else history
     steps = history.merge(done[["id", "steps"]].drop_duplicates(), on="id")
     width = np.maximum(1, np.ceil(steps["steps"].astype("float64") / POINTS))
@@ -36,7 +37,7 @@ def marks(figure: Figure, results: pd.DataFrame, store: Store, dashed: pd.DataFr
 
 
 def chart(figure: Figure, marks: Marks) -> Chart:
-    """Too many points to show, and too many steps for a place each: series differ in dashes instead of shapes."""
+    """Too many points to show, and too many steps for a tick each: series differ in dashes instead of shapes."""
     figure = charts.labelled(figure, "step", "training loss")
     x, y, style, mean = alt.X("x:Q", title=figure.x_label), y_axis(figure), Style(figure, marks), role("mean")
     layers = [

@@ -17,8 +17,8 @@ def marks(figure: Figure, results: pd.DataFrame, store: Store, dashed: pd.DataFr
     """Scores of each final task after each intermediate one."""
     if "intermediate" not in results:
         results = results.assign(intermediate=None)
-    own = results["intermediate"].isna() | (results["intermediate"] == results["task"])
-    filled = results.assign(intermediate=results["intermediate"].where(~own, results["task"]))
+    on_diagonal = results["intermediate"].isna() | (results["intermediate"] == results["task"])
+    filled = results.assign(intermediate=results["intermediate"].where(~on_diagonal, results["task"]))
     plain = Figure("matrix", x="intermediate", series=("task",), facets=None, y=figure.y, where=figure.where)
     places, notes = places_of(plain, filled, apart="facet")
     # Rows have metrics of their own, so the panel is not named by them; only unlike trials have panels of their own.

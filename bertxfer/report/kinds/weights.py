@@ -4,7 +4,7 @@ import dataclasses
 
 import pandas as pd
 
-from bertxfer.report import charts, frame
+from bertxfer.report import charts, stored
 from bertxfer.report import places as placed
 from bertxfer.report.charts import Chart
 from bertxfer.report.figure import Figure
@@ -14,19 +14,19 @@ from bertxfer.store.store import Store
 
 
 def marks(figure: Figure, results: pd.DataFrame, store: Store, dashed: pd.DataFrame | None) -> Marks:
-    asked = {"reference": "pretrained", "module": "feedforward.output", "value": "distance", **(figure.measure or {})}
+    wanted = {"reference": "pretrained", "module": "feedforward.output", "value": "distance", **(figure.measure or {})}
     places, notes = placed.places_of(dataclasses.replace(figure, x=None), results, heading=placed.task_alone)
     ids = places.loc[places["state"] == "done", "id"]
-    stored = frame.weights(ids, store)
-    notes += unanalysed(ids, stored, "weights")
-    stored = stored[(stored["reference"] == asked["reference"]) & (stored["module"] == asked["module"])]
-    each = pd.DataFrame({"id": stored["id"], "x": stored["layer"], "y": stored[asked["value"]].astype("float64")})
+    moved = stored.weights(ids, store)
+    notes += unanalysed(ids, moved, "weights")
+    moved = moved[(moved["reference"] == wanted["reference"]) & (moved["module"] == wanted["module"])]
+    each = pd.DataFrame({"id": moved["id"], "x": moved["layer"], "y": moved[wanted["value"]].astype("float64")})
     return followed(places, each, figure.interval, notes)
 
 
-def unanalysed(ids: "pd.Series[str]", stored: pd.DataFrame, analysis: str) -> list[str]:
-    """What is said where trials were run without the analysis that a figure draws."""
-    without = len(frame.lacking(ids, stored))
+def unanalysed(ids: "pd.Series[str]", table: pd.DataFrame, analysis: str) -> list[str]:
+    """A note where trials were run without the analysis that a figure draws."""
+    without = len(stored.without_rows(ids, table))
     note = f"{without} finished trials have no {analysis}.parquet; run them with analysis=[{analysis}]."
     return [note] if without else []
 

@@ -5,9 +5,8 @@ from typing import Any
 
 import pandas as pd
 
-from bertxfer.report import bootstrap, comparisons
+from bertxfer.report import bootstrap, comparisons, stored
 from bertxfer.report import cells as printed
-from bertxfer.report import frame as frames
 from bertxfer.report.figure import Figure
 from bertxfer.report.frame import select
 from bertxfer.report.pairs import pairs
@@ -32,8 +31,8 @@ def bootstrapped(results: pd.DataFrame, figure: Figure, store: Store) -> Table:
     rows = []
     for key, group in done.groupby(by, sort=False, dropna=False):
         where: dict[str, Any] = dict(zip(by, key, strict=True))
-        own = select(base, {column: where[column] for column in shared}).drop_duplicates("id")
-        rows.append({**where, **_row(group, own, store)})
+        partners = select(base, {column: where[column] for column in shared}).drop_duplicates("id")
+        rows.append({**where, **_row(group, partners, store)})
     data = pd.DataFrame(rows, columns=None if rows else [*by, *_NUMBERS])
     cells = pd.DataFrame({column: data[column].map(printed.text) for column in by})
     for name in ("score", "difference"):
@@ -50,12 +49,12 @@ def bootstrapped(results: pd.DataFrame, figure: Figure, store: Store) -> Table:
 def _row(group: pd.DataFrame, base: pd.DataFrame, store: Store) -> dict[str, Any]:
     metric, ids, base_ids = str(group["task.headline"].iloc[0]), group["id"].tolist(), base["id"].tolist()
     both = [(ids[i], base_ids[j]) for i, j in pairs(group, base)]
-    predictions = frames.predictions([*ids, *(other for _, other in both)], store)
-    own = bootstrap.bootstrap(predictions, ids, metric)
+    predictions = stored.predictions([*ids, *(other for _, other in both)], store)
+    score = bootstrap.bootstrap(predictions, ids, metric)
     difference = bootstrap.Estimate(math.nan, math.nan, math.nan, 0, 0)
     if any(one != other for one, other in both):  # else it is the baseline itself
         one, other = ([pair[side] for pair in both] for side in (0, 1))
         difference = bootstrap.bootstrap(predictions, one, metric, other)
-    numbers = (own.value, own.low, own.high, difference.value, difference.low, difference.high)
-    counts = (own.seeds, own.examples, own.undefined + difference.undefined)
+    numbers = (score.value, score.low, score.high, difference.value, difference.low, difference.high)
+    counts = (score.seeds, score.examples, score.undefined + difference.undefined)
     return dict(zip(_NUMBERS, (*numbers, *counts), strict=True))

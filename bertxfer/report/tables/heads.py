@@ -17,13 +17,13 @@ def heads(results: pd.DataFrame, figure: Figure, store: Store) -> Table:
     data, by = differences(results, figure)
     numbers = sorted(set(data["head"]))
     rows = sorted({(*(row[column] for column in by), row["layer"]) for row in data.to_dict("records")})
-    found = {(*(row[c] for c in by), row["layer"], row["head"]): row["difference"] for row in data.to_dict("records")}
+    by_cell = {(*(row[c] for c in by), row["layer"], row["head"]): row["difference"] for row in data.to_dict("records")}
     cells = pd.DataFrame({column: [printed.text(row[i]) for row in rows] for i, column in enumerate(by)})
     cells["layer"] = [f"layer {printed.text(row[-1])}" for row in rows]
     for head in numbers:
-        cells[f"head {printed.text(head)}"] = [printed.signed(found.get((*row, head), math.nan), 3) for row in rows]
+        cells[f"head {printed.text(head)}"] = [printed.signed(by_cell.get((*row, head), math.nan), 3) for row in rows]
     trials = int(data["n"].max()) if len(data) else 0
-    few = "" if trials >= statistics.FEWEST_PAIRS else f"at most {trials} trials a head: too few for a claim"
+    few = "" if trials >= statistics.FEWEST_PAIRS else f"at most {trials} trials per head: too few for a claim"
     note = sentences(few, _without_a_score(data))
     return Table("heads", "Difference from the baseline with one attention head reinitialized", cells, data, note)
 
@@ -44,10 +44,10 @@ def differences(results: pd.DataFrame, figure: Figure) -> tuple[pd.DataFrame, li
     table, more = split(table, ["task", "layer", "head"])
     by, baseline = ["task", *more, "layer", "head"], comparisons.baseline(figure)
     shared = comparisons.shared(["task", *more], table, baseline)
-    found = statistics.differences(table, by, baseline, shared)
-    found = found[found["head"].notna()].rename(columns={"mean": "difference"})
-    apart = [*(["task"] if found["task"].nunique() > 1 else []), *more]
-    return found[[*by, "n", "undefined", "difference", "words"]].reset_index(drop=True), apart
+    compared = statistics.differences(table, by, baseline, shared)
+    compared = compared[compared["head"].notna()].rename(columns={"mean": "difference"})
+    apart = [*(["task"] if compared["task"].nunique() > 1 else []), *more]
+    return compared[[*by, "n", "undefined", "difference", "words"]].reset_index(drop=True), apart
 
 
 def _quartiles(results: pd.DataFrame, figure: Figure, by: str) -> Table:

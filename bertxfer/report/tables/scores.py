@@ -39,7 +39,7 @@ def _scores(results: pd.DataFrame, figure: Figure, name: str, cell: Cell) -> Tab
     cells = _wide(data.assign(column=data[x].map(printed.text) if x is not None else "score"), rows, cell)
     parts = [data]
     for words, where in figure.levels.items():
-        # The rows of a table differ in things that a level does not know, as full BERT has no block.
+        # The rows of a table differ in things that a level does not have: full BERT has no block.
         keys = comparisons.shared([column for column in rows if column in everywhere], everywhere, where)
         level, more = _apart(select(everywhere, where), keys, figure)
         parts.append(level.assign(level=str(words)))
@@ -94,9 +94,9 @@ def _matched(
     cells: pd.DataFrame, part: pd.DataFrame, keys: Sequence[str], more: Sequence[str], cell: Cell
 ) -> list[str]:
     """The cells of a selection, row by row. Several groups of one row stand beside each other, each with its name."""
-    found: dict[tuple[str, ...], list[str]] = {}
+    texts: dict[tuple[str, ...], list[str]] = {}
     for row in part.to_dict("records"):
-        own = ", ".join(named(name, row[name]) for name in more)
-        text = f"{own}: {cell(row)}" if own else cell(row)
-        found.setdefault(tuple(printed.text(row[key]) for key in keys), []).append(text)
-    return ["; ".join(found.get(tuple(row[key] for key in keys), ["-"])) for row in cells.to_dict("records")]
+        name_of_group = ", ".join(named(name, row[name]) for name in more)
+        text = f"{name_of_group}: {cell(row)}" if name_of_group else cell(row)
+        texts.setdefault(tuple(printed.text(row[key]) for key in keys), []).append(text)
+    return ["; ".join(texts.get(tuple(row[key] for key in keys), ["-"])) for row in cells.to_dict("records")]

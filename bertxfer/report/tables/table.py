@@ -1,4 +1,4 @@
-"""A table: its numbers, and the cells of text that are printed of them."""
+"""A table: its numbers, and the cells of text that are printed from them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
