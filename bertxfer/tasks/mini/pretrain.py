@@ -38,8 +38,8 @@ tags: [bert, masked-lm, synthetic]
 # bertxfer mini
 
 A demonstration model: BERT with 12 layers and 12 heads, {hidden} wide ({parameters:,} parameters, {words} whole words),
-pretrained on text of a small generated language (`bertxfer/tasks/mini/language.py`). It exists to show a method and to test
-code at full depth in seconds. **Its numbers say nothing about English, nor about any model of English.**
+pretrained on text of a small generated language (`bertxfer/tasks/mini/language.py`). It exists to show a method and to
+test code at full depth in seconds. **Its numbers say nothing about English, nor about any model of English.**
 
 `python -m bertxfer.tasks.mini.pretrain --out DIR --steps {steps} --seed {seed}` makes it from nothing: masked language
 modelling only, no dropout, {steps} steps of {batch} passages (single segments and pairs), AdamW with peak learning rate
@@ -48,7 +48,7 @@ layers are put before each of its layers, and all 12 train to the end with linea
 Of the content words {telling:.0%} are to be predicted, of most function words {plain:.0%}, of the words good, bad,
 right and wrong {verdict:.0%} (in {clean:.0%} of the passages only these); of the words to predict {masked:.0%} are
 masked, {replaced:.0%} replaced by a word of the same part of speech, the rest shown as they are.
-The pooler is initialised and untrained, the language modelling head is not kept.
+The pooler is initialized and untrained, the language modelling head is not kept.
 
 Final training loss {loss:.3f} (mean of the last 200 steps), after {minutes:.0f} minutes on two cores.
 With one word of a held-out passage masked at a time, this share of the words is restored (contrasts: the right side):
