@@ -286,12 +286,12 @@ CommunicationParameters=NoInAddrAny
         self._children.append(child)
         (self.folder / "run" / f"{name}.pid").write_text(f"{child.pid} {_started(child.pid)}")
 
-    def _stop(self, name: str, how: signal.Signals) -> None:
+    def _stop(self, name: str, with_signal: signal.Signals) -> None:
         deadline = time.monotonic() + 15
         while (pid := self._pid(name)) is not None:
             with suppress(ProcessLookupError):
-                os.kill(pid, how)
-            how = signal.SIGKILL
+                os.kill(pid, with_signal)
+            with_signal = signal.SIGKILL
             while self._pid(name) is not None and time.monotonic() < deadline:
                 time.sleep(0.02)
         self._children = [child for child in self._children if child.poll() is None]
@@ -341,11 +341,11 @@ CommunicationParameters=NoInAddrAny
                 # It writes its title over the environment, but listens in the node's spool folder.
                 elif marked or sockets & _open_files(pid):
                     watchers.append(pid)
-        found = dict.fromkeys([*watchers, *others])
-        for pid in (queue := list(found)):
-            queue += (new := [child for child in children.get(pid, ()) if child not in found])
-            found.update(dict.fromkeys(new))
-        return list(found)
+        known = dict.fromkeys([*watchers, *others])
+        for pid in (queue := list(known)):
+            queue += (new := [child for child in children.get(pid, ()) if child not in known])
+            known.update(dict.fromkeys(new))
+        return list(known)
 
     def _sockets(self, node: str) -> set[str]:
         lines = [line.split() for line in Path("/proc/net/unix").read_text().splitlines()]
@@ -398,11 +398,11 @@ def _started(pid: int) -> str | None:
 
 
 def _open_files(pid: int) -> set[str]:
-    found = set()
+    targets = set()
     for path in Path(f"/proc/{pid}/fd").iterdir():
         with suppress(FileNotFoundError):  # closed meanwhile
-            found.add(str(path.readlink()))
-    return found
+            targets.add(str(path.readlink()))
+    return targets
 
 
 def _name(node: int | str) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from speed import CORES, here  # type: ignore[import-not-found]
+from speed import CORES, ours  # type: ignore[import-not-found]
 
 BASE = ["model=mini", "model.pooling=cls", "task=mini_sst2", "training.epochs=2", "data.dev_n=200"]
 
@@ -20,9 +20,9 @@ BASE = ["model=mini", "model.pooling=cls", "task=mini_sst2", "training.epochs=2"
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", type=Path)
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="bertxfer-growth-") as scratch:
-        found = {
+        measured = {
             "rows": [{"n": n, **trial([f"data.n={n}"], Path(scratch))} for n in (125, 250, 500, 1000)],
             "layers": [
                 {"layers": layers, **trial([f"model.name={untrained(layers, Path(scratch))}"], Path(scratch))}
@@ -30,18 +30,18 @@ def main() -> None:
             ],
             "workers": [workers(count, Path(scratch)) for count in sorted({1, CORES})],
         }
-    for name, rows in found.items():
+    for name, rows in measured.items():
         print(name)
         for row in rows:
             print("   ", ", ".join(f"{key} {value:.3g}" for key, value in row.items()))
-    if asked.json is not None:
-        asked.json.write_text(json.dumps(found, indent=2) + "\n")
+    if arguments.json is not None:
+        arguments.json.write_text(json.dumps(measured, indent=2) + "\n")
 
 
 def trial(words: list[str], scratch: Path) -> dict[str, float]:
     """Seconds of the second and third trial of a worker that has everything loaded, one thread, nothing beside it."""
     folder = Path(tempfile.mkdtemp(dir=scratch))
-    _, results = here([*BASE, "data.n=500", *words, "seed=0..2", "hydra.launcher.workers=1"], folder)
+    _, results = ours([*BASE, "data.n=500", *words, "seed=0..2", "hydra.launcher.workers=1"], folder)
     warm = sorted(results, key=lambda result: result["timings"]["load"] + result["timings"]["treat"])[:2]
     return {
         "start_seconds": median(result["timings"]["load"] + result["timings"]["treat"] for result in warm),
@@ -53,7 +53,7 @@ def trial(words: list[str], scratch: Path) -> dict[str, float]:
 
 def workers(count: int, scratch: Path) -> dict[str, Any]:
     folder = Path(tempfile.mkdtemp(dir=scratch))
-    took, results = here([*BASE, "data.n=250", "seed=0..7", f"hydra.launcher.workers={count}"], folder)
+    took, results = ours([*BASE, "data.n=250", "seed=0..7", f"hydra.launcher.workers={count}"], folder)
     return {"workers": count, "trials_per_hour": 3600 * len(results) / took}
 
 

@@ -37,20 +37,20 @@ def main() -> None:
     parser.add_argument("--trials", type=int, nargs="+", default=[1000, 10000])
     parser.add_argument("--workers", type=int, default=32)
     parser.add_argument("--json", type=Path)
-    told = parser.parse_args()
+    arguments = parser.parse_args()
     rows = []
-    for trials in told.trials:
-        rows.append(row := measured(trials, told.workers))
+    for trials in arguments.trials:
+        rows.append(row := measured(trials, arguments.workers))
         print(
-            f"{trials} trials, {told.workers} workers: {row['queue']:.1f} ms of CPU a trial in the queue "
+            f"{trials} trials, {arguments.workers} workers: {row['queue']:.1f} ms of CPU a trial in the queue "
             f"({row['reading']:.1f} to read the sweep, {row['draining']:.1f} to drain it), none lost, none twice; "
             f"{row['starting']:.1f} to start the processes",
             flush=True,
         )
     growth = rows[-1]["queue"] / rows[0]["queue"]
     print(f"a trial of {rows[-1]['trials']} costs {growth:.2f} times what one of {rows[0]['trials']} does")
-    if told.json is not None:
-        told.json.write_text(json.dumps({"rows": rows, "growth": growth}, indent=1) + "\n")
+    if arguments.json is not None:
+        arguments.json.write_text(json.dumps({"rows": rows, "growth": growth}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

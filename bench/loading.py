@@ -1,6 +1,6 @@
 """Many workers on one queue, with trials that do nothing: the real queue, the real loop, no torch.
 
-python -m bench.loading <sweep> drains a sweep so, and prints which trials it ran and what that cost.
+python -m bench.loading <sweep> drains a sweep this way, and prints which trials it ran and what that cost.
 """
 
 import json
@@ -47,9 +47,9 @@ def drained(sweep: Manifest, workers: int) -> list[Drained]:
     """So many processes at once, until all of them find nothing left."""
     command = [sys.executable, "-m", "bench.loading", str(sweep.folder)]
     started = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(workers)]
-    told = [process.communicate()[0] for process in started]
+    printed = [process.communicate()[0] for process in started]
     assert all(process.returncode == 0 for process in started)
-    return [Drained(**json.loads(text)) for text in told]
+    return [Drained(**json.loads(text)) for text in printed]
 
 
 def main() -> None:

@@ -1,6 +1,6 @@
 """Gathers what the benchmarks found into bench.json and docs/benchmark.md.
 
-python bench/page.py FOLDER [ROOT]    (one JSON file a benchmark; where to write, if not into this repository)
+python bench/page.py FOLDER [ROOT]    (one JSON file per benchmark; where to write, if not into this repository)
 """
 
 import datetime
@@ -20,12 +20,14 @@ PACKAGES = ("torch", "transformers", "accelerate")
 
 def main() -> None:
     folder, root = Path(sys.argv[1]), Path(*sys.argv[2:]) if sys.argv[2:] else ROOT
-    found: dict[str, Any] = {path.stem: json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))}
-    found["machine"] = machine()
-    (root / "bench.json").write_text(json.dumps(found, indent=2) + "\n")
-    parts = [HEAD.format(**found["machine"])]
-    parts += [_speed(found[name]) for name in ("speed-minilm", "speed-mini", "speed-mini-short") if name in found]
-    parts += [_table(title, found[name][key]) for name, key, title in GROWTH if name in found and key in found[name]]
+    measured: dict[str, Any] = {path.stem: json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))}
+    measured["machine"] = machine()
+    (root / "bench.json").write_text(json.dumps(measured, indent=2) + "\n")
+    parts = [HEAD.format(**measured["machine"])]
+    parts += [_speed(measured[name]) for name in ("speed-minilm", "speed-mini", "speed-mini-short") if name in measured]
+    parts += [
+        _table(title, measured[name][key]) for name, key, title in GROWTH if name in measured and key in measured[name]
+    ]
     (root / "docs" / "benchmark.md").write_text("\n".join(parts))
     print(f"wrote {root / 'bench.json'} and {root / 'docs' / 'benchmark.md'}")
 
@@ -75,25 +77,25 @@ GROWTH = (
 )
 
 
-def _speed(found: dict[str, Any]) -> str:
-    check = found["check"]
+def _speed(measured: dict[str, Any]) -> str:
+    check = measured["check"]
     lines = [
-        f"\n## `{' '.join(found['words'])}`\n",
+        f"\n## `{' '.join(measured['words'])}`\n",
         "| way | trials an hour | seconds a trial | (d) does | peak MB | mean score |",
         "|---|---|---|---|---|---|",
     ]
     for way, name in NAMES.items():
-        own = found[way]
-        timed = len(own["seconds"])
-        together = own["trials"] // timed
+        timings = measured[way]
+        timed = len(timings["seconds"])
+        together = timings["trials"] // timed
         counted = f"{timed} trials" if together == 1 else f"{timed} times {together} trials"
-        spread = f"{min(own['seconds']):.1f} to {max(own['seconds']):.1f} ({counted})"
-        ratio = "" if way == "d" else f"{own['ratio']:.2f} times as many"
-        numbers = f"{own['trials_per_hour']:.0f} | {spread} | {ratio} | {own['peak_memory_mb']:.0f}"
-        lines.append(f"| {name} | {numbers} | {own['mean_score']:.3f} |")
+        spread = f"{min(timings['seconds']):.1f} to {max(timings['seconds']):.1f} ({counted})"
+        ratio = "" if way == "d" else f"{timings['ratio']:.2f} times as many"
+        numbers = f"{timings['trials_per_hour']:.0f} | {spread} | {ratio} | {timings['peak_memory_mb']:.0f}"
+        lines.append(f"| {name} | {numbers} | {timings['mean_score']:.3f} |")
     lines.append(
-        f"\nmax_length is {found['max_length']}. From the same first weights and batch order, without dropout, with "
-        f"`{found['check_words']}`: "
+        f"\nmax_length is {measured['max_length']}. From the same first weights and batch order, without dropout, with "
+        f"`{measured['check_words']}`: "
         f"the logits of (a) and (d) differ by at most {check['largest_difference_of_logits']:.1e}, "
         f"the scores are {check['score_papers_way']:.4f} and {check['score_here']:.4f}.\n"
     )

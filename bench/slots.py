@@ -1,4 +1,4 @@
-"""64 short trials on four SLURM slots: as one sweep of four workers, and as one SLURM job a trial, in the same run.
+"""64 short trials on four SLURM slots: as one sweep of four workers, and as one SLURM job per trial, in the same run.
 
     python bench/slots.py [trials]
 
@@ -46,7 +46,7 @@ def main() -> None:
         ours = sweep(cluster, Path(results) / "sweep", trials)
         print(f"one sweep of four workers: {ours:.0f} s, {3600 * trials / ours:.0f} trials an hour", flush=True)
         theirs = job_per_trial(cluster, Path(results) / "jobs", trials)
-        print(f"one SLURM job a trial:     {theirs:.0f} s, {3600 * trials / theirs:.0f} trials an hour")
+        print(f"one SLURM job per trial:   {theirs:.0f} s, {3600 * trials / theirs:.0f} trials an hour")
         done = [len(list((Path(results) / name / "trials").glob("*/result.json"))) for name in ("sweep", "jobs")]
         print(f"trials done: {done[0]} and {done[1]}; ratio {theirs / ours:.1f}")
 

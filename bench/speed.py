@@ -27,8 +27,8 @@ ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 WAYS = {"a": "paper", "b": "trainer", "c": "grouped", "c2": "grouped"}
 NAMES = {
-    "a": "(a) as the papers' code: a process a trial, padded to max_length, evaluation in batches of 8",
-    "b": "(b) Hugging Face Trainer: a process a trial, padded to the longest, default evaluation",
+    "a": "(a) as the papers' code: one process per trial, padded to max_length, evaluation in batches of 8",
+    "b": "(b) Hugging Face Trainer: one process per trial, padded to the longest, default evaluation",
     "c": "(c) Trainer, rows of like length together, evaluation in batches of 64",
     "c2": "(c) with a process on every core at once, one thread each",
     "d": "(d) here",
@@ -51,24 +51,24 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=2)
     parser.add_argument("--sweep", type=int, default=8)
     parser.add_argument("--json", type=Path)
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     from bertxfer.errors import BertxferError
 
     with tempfile.TemporaryDirectory(prefix="bertxfer-speed-") as scratch:
         try:
-            found = compare(asked.model, asked.rounds, asked.trials, asked.sweep, Path(scratch))
+            compared = compare(arguments.model, arguments.rounds, arguments.trials, arguments.sweep, Path(scratch))
         except BertxferError as error:  # most likely the data are not there
             raise SystemExit(str(error)) from error
-    if asked.json is not None:
-        asked.json.write_text(json.dumps(found, indent=2) + "\n")
+    if arguments.json is not None:
+        arguments.json.write_text(json.dumps(compared, indent=2) + "\n")
 
 
 def compare(model: str, rounds: int, trials: int, sweep: int, scratch: Path) -> dict[str, Any]:
     words = TASKS[model]
-    found: dict[str, Any] = {"words": words, "check": check(words, scratch), "check_words": " ".join(CHECK)}
-    found["max_length"] = json.loads(describe(words, 0, scratch).read_text())["max_length"]
-    print(f"{' '.join(words)}; without dropout {found['check']}", flush=True)
-    seconds: dict[str, list[float]] = {way: [] for way in NAMES}  # a trial, one value a process or sweep
+    compared: dict[str, Any] = {"words": words, "check": check(words, scratch), "check_words": " ".join(CHECK)}
+    compared["max_length"] = json.loads(describe(words, 0, scratch).read_text())["max_length"]
+    print(f"{' '.join(words)}; without dropout {compared['check']}", flush=True)
+    seconds: dict[str, list[float]] = {way: [] for way in NAMES}  # per trial, one value for each process or sweep
     memory: dict[str, float] = dict.fromkeys(NAMES, 0.0)
     scores: dict[str, list[float]] = {way: [] for way in NAMES}
     for number in range(rounds):
@@ -86,33 +86,34 @@ def compare(model: str, rounds: int, trials: int, sweep: int, scratch: Path) -> 
             else:
                 ended = [process(command) for command in commands]
                 seconds[way] += [took for took, _ in ended]
-            told = [json.loads(said) for _, said in ended]
-            memory[way] = max(memory[way], *(one["peak_memory_mb"] for one in told))
-            scores[way] += [one["score"] for one in told]
+            outcomes = [json.loads(printed) for _, printed in ended]
+            memory[way] = max(memory[way], *(one["peak_memory_mb"] for one in outcomes))
+            scores[way] += [one["score"] for one in outcomes]
             each = ", ".join(f"{took:.1f}" for took, _ in ended)
             print(f"  ({way}) {each} s, {memory[way]:.0f} MB, mean score {mean(scores[way]):.3f}", flush=True)
-        took, results = here([*words, f"seed={number * sweep}..{(number + 1) * sweep - 1}"], scratch / f"here{number}")
+        took, results = ours([*words, f"seed={number * sweep}..{(number + 1) * sweep - 1}"], scratch / f"here{number}")
         seconds["d"].append(took / len(results))
         memory["d"] = max(memory["d"], *(result["peak_memory_mb"] for result in results))
         scores["d"] += [result["score"] for result in results]
         print(f"  (d) {len(results)} trials: {took:.1f} s, {seconds['d'][-1]:.1f} s a trial, {memory['d']:.0f} MB")
-    ours = mean(seconds["d"])
+    seconds_here = mean(seconds["d"])
     for way, name in NAMES.items():
-        own = seconds[way]
-        found[way] = {
-            "trials_per_hour": 3600 / mean(own),
-            "seconds": own,
+        per_trial = seconds[way]
+        compared[way] = {
+            "trials_per_hour": 3600 / mean(per_trial),
+            "seconds": per_trial,
             "peak_memory_mb": memory[way],
             "trials": len(scores[way]),
             "mean_score": mean(scores[way]),
-            "ratio": mean(own) / ours,
+            "ratio": mean(per_trial) / seconds_here,
         }
-        spread = f"{min(own):.1f} to {max(own):.1f} s a trial"
+        spread = f"{min(per_trial):.1f} to {max(per_trial):.1f} s a trial"
         print(
-            f"{name}\n    {3600 / mean(own):.0f} trials an hour ({spread}), {memory[way]:.0f} MB, "
-            f"mean score {mean(scores[way]):.3f}" + ("" if way == "d" else f"; here {mean(own) / ours:.1f} times that")
+            f"{name}\n    {3600 / mean(per_trial):.0f} trials an hour ({spread}), {memory[way]:.0f} MB, "
+            f"mean score {mean(scores[way]):.3f}"
+            + ("" if way == "d" else f"; here {mean(per_trial) / seconds_here:.1f} times that")
         )
-    return found
+    return compared
 
 
 def check(words: list[str], scratch: Path) -> dict[str, float]:
@@ -120,13 +121,13 @@ def check(words: list[str], scratch: Path) -> dict[str, float]:
     import pyarrow.parquet
 
     description = describe([*words, *CHECK], 0, scratch)
-    _, said = process([sys.executable, "bench/ways.py", "paper", str(description)])
-    theirs = json.loads(said)
-    _, (result,) = here([*words, *CHECK, "seed=0"], scratch / "check")
+    _, printed = process([sys.executable, "bench/ways.py", "paper", str(description)])
+    theirs = json.loads(printed)
+    _, (result,) = ours([*words, *CHECK, "seed=0"], scratch / "check")
     table = pyarrow.parquet.read_table(scratch / "check" / "trials" / result["id"] / "predictions.parquet").to_pydict()
     logits = zip(table["logit_0"], table["logit_1"], strict=True)
     pairs = zip(theirs["logits"], logits, strict=True)
-    largest = max(abs(x - y) for own, other in pairs for x, y in zip(own, other, strict=True))
+    largest = max(abs(x - y) for row, our_row in pairs for x, y in zip(row, our_row, strict=True))
     if largest > ROUNDING:
         raise SystemExit(f"the logits of the papers' way and ours differ by {largest:.1e}: they are not the same trial")
     return {"largest_difference_of_logits": largest, "score_papers_way": theirs["score"], "score_here": result["score"]}
@@ -143,8 +144,8 @@ def describe(words: list[str], seed: int, scratch: Path) -> Path:
     from bertxfer.store.store import Store
     from bertxfer.sweeps.sweep import sweep_of
 
-    said = [*words, f"seed={seed}", f"runtime.output_dir={scratch / 'tokens'}"]
-    one = sweep_of(said, Composer(conf_dir())).points[0].trial
+    overrides = [*words, f"seed={seed}", f"runtime.output_dir={scratch / 'tokens'}"]
+    one = sweep_of(overrides, Composer(conf_dir())).points[0].trial
     science, store = one.science, Store(scratch / "tokens")
     rows = dict(zip(("train", "dev"), load_data(one, store), strict=True))
     model = heads.HeadedModel(start.start(one, store.artifacts).encoder, science)
@@ -168,15 +169,15 @@ def describe(words: list[str], seed: int, scratch: Path) -> Path:
         "max_length": science.data.max_length,
         "orders": [data.epoch_order(len(rows["train"]), seed, epoch) for epoch in range(science.training.epochs)],
     }
-    for split, own in rows.items():
-        assert own.rows is not None
-        described[split] = {"texts": list(zip(*own.rows.texts, strict=True)), "labels": own.labels}
+    for split, dataset in rows.items():
+        assert dataset.rows is not None
+        described[split] = {"texts": list(zip(*dataset.rows.texts, strict=True)), "labels": dataset.labels}
     path = folder / "trial.json"
     path.write_text(json.dumps(described))
     return path
 
 
-def here(words: list[str], folder: Path) -> tuple[float, list[dict[str, Any]]]:
+def ours(words: list[str], folder: Path) -> tuple[float, list[dict[str, Any]]]:
     """The seconds of a sweep from the command line, start to end, and its results."""
     where = ["runtime.device=cpu", f"runtime.output_dir={folder}"]
     took, _ = process([sys.executable, "-m", "bertxfer", "-m", *words, *where])

@@ -22,17 +22,17 @@ import numpy
 
 from bertxfer.config.composer import Composer
 from bertxfer.config.schema import conf_dir
-from bertxfer.learning.run import inputs
+from bertxfer.learning.result import inputs
 from bertxfer.store.store import Store
 from bertxfer.sweeps import manifest
-from bertxfer.sweeps.queue import end_attempt
+from bertxfer.sweeps.attempt import end_attempt
 from bertxfer.sweeps.sweep import sweep_of
 from bertxfer.system import files
 from bertxfer.system.processes import whoami
 from bertxfer.trials.trial import Trial
 
 WORDS = ("experiment=tamkin2020/fig2", "model=mini")
-A_SEED = 104  # trials of this sweep for each seed
+PER_SEED = 104  # trials of this sweep for each seed
 DEV_ROWS, STEPS = 872, 315
 
 
@@ -40,10 +40,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--trials", nargs="+", type=int, default=[100, 1000, 10_000])
     parser.add_argument("--json", type=Path, help="write the rows here too")
-    told = parser.parse_args()
-    rows = measure(told.trials)
-    if told.json:
-        told.json.write_text(json.dumps({"rows": rows}, indent=2) + "\n")
+    arguments = parser.parse_args()
+    rows = measure(arguments.trials)
+    if arguments.json:
+        arguments.json.write_text(json.dumps({"rows": rows}, indent=2) + "\n")
 
 
 def measure(sizes: list[int]) -> list[dict[str, Any]]:
@@ -52,7 +52,7 @@ def measure(sizes: list[int]) -> list[dict[str, Any]]:
     print(f"{'stored trials':>13}  {'command':24}  {'wall s':>7}  {'CPU s':>7}", flush=True)
     for size in sizes:
         with tempfile.TemporaryDirectory(prefix="bxstore") as folder:
-            seeds = -(-size // A_SEED)
+            seeds = -(-size // PER_SEED)
             stored, name = fill(Path(folder), seeds)
             sweep, more = [*WORDS, f"seed=0..{seeds - 1}"], [*WORDS, f"seed=0..{seeds}"]
             commands = {
@@ -61,10 +61,10 @@ def measure(sizes: list[int]) -> list[dict[str, Any]]:
                 "plan of a seed more": ["plan", "-m", *more, f"runtime.output_dir={folder}"],
                 "report": ["report", "-m", *sweep, f"runtime.output_dir={folder}"],
             }
-            for what, words in commands.items():
+            for command, words in commands.items():
                 wall, cpu = timed(words)
-                rows.append({"stored_trials": stored, "command": what, "wall_seconds": wall, "cpu_seconds": cpu})
-                print(f"{stored:13,}  {what:24}  {wall:7.1f}  {cpu:7.1f}", flush=True)
+                rows.append({"stored_trials": stored, "command": command, "wall_seconds": wall, "cpu_seconds": cpu})
+                print(f"{stored:13,}  {command:24}  {wall:7.1f}  {cpu:7.1f}", flush=True)
     return rows
 
 

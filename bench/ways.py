@@ -8,8 +8,8 @@ as its documentation has it: padded to the longest of a batch, evaluation with i
 same with rows of like length in a batch and evaluation batches of 64. All evaluate after every epoch. `paper` has plain
 Adam, as that code has; the Trainer's default is fused AdamW, here without weight decay, which is Adam.
 
-Prints its score and its own peak memory as JSON. What the system tells a parent of its child's peak would not do: it is
-never below the parent's own.
+Prints its score and its own peak memory as JSON. The peak that the system gives a parent for its child would not do: it
+is never below the parent's own.
 """
 
 import json
@@ -116,9 +116,9 @@ def trainer(model: Any, tokenizer: Any, trial: dict[str, Any], grouped: bool = F
         data_collator=DataCollatorWithPadding(tokenizer),
         compute_metrics=accuracy,
     )
-    said, sys.stdout = sys.stdout, sys.stderr  # it prints what it logs
+    stdout, sys.stdout = sys.stdout, sys.stderr  # it prints what it logs
     teacher.train()
-    sys.stdout = said
+    sys.stdout = stdout
     return {"score": [entry["eval_accuracy"] for entry in teacher.state.log_history if "eval_accuracy" in entry][-1]}
 
 

@@ -68,8 +68,9 @@ def status(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
 @verb("sweep", "joins a sweep and takes its unfinished trials until none is left")
 def worker(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
     from bertxfer.sweeps import manifest
+    from bertxfer.sweeps.attempt import Rules
     from bertxfer.sweeps.launch import new_launch
-    from bertxfer.sweeps.queue import Queue, Rules
+    from bertxfer.sweeps.queue import Queue
     from bertxfer.sweeps.status import Watch, counts_line, latest_launch
     from bertxfer.sweeps.worker import Post, supervise
 

@@ -26,7 +26,7 @@ SAID = [
         "model.name: the folder conf has no config.json, so it is not a Hugging Face model",
     ),
     ("report --output-dir nowhere", "there is no sweep in "),
-    ("worker nosuch", "'nosuch' is no sweep; there are: "),
+    ("worker nosuch", "'nosuch' is not a sweep; there are: "),
     ("status sweep", "'sweep' is more than one sweep; there are: sweep-7f5f2738, sweep-e5f9942b"),
     ("hydra/launcher=submitit_slurm -m seed=0,1", "submitit_slurm is slurm here"),
     ("runtime.output_dir=/proc/none data.n=8", "No such file or directory; runtime.output_dir (or BERTXFER_OUTPUT)"),

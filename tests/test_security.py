@@ -114,7 +114,7 @@ def test_a_sweep_stays_in_the_output_folder(name: str, tmp_path: Path) -> None:
 def test_a_name_that_is_a_path_is_no_trial(name: str, bertxfer: Run, tmp_path: Path) -> None:
     (tmp_path / "out" / "trials").mkdir(parents=True)
     assert not Store(tmp_path / "out").has(name)
-    with pytest.raises(BertxferError, match="is no sweep"):
+    with pytest.raises(BertxferError, match="is not a sweep"):
         manifest.find(tmp_path / "out", name or "nothing")
 
 

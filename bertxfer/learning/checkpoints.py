@@ -21,7 +21,7 @@ class Checkpoints:
         return time.monotonic() - self.saved_at >= self.every_seconds
 
     def save(self, state: dict[str, Any]) -> None:
-        """Writes the state beside the older one, then removes that: one whole checkpoint is always there."""
+        """Writes the state beside the older one, then removes that one: a whole checkpoint is always there."""
         self.folder.mkdir(exist_ok=True)
         older = list(self.folder.glob("[!.]*.pt"))
         named = write_whole(self.folder / "state.pt", lambda path: torch.save(state, path), _digest_name)
@@ -46,9 +46,9 @@ class Checkpoints:
 def _read(path: Path) -> dict[str, Any] | None:
     try:
         state: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
-    except (pickle.UnpicklingError, RuntimeError) as error:  # not of our making
-        said = (str(error).strip().splitlines() or [""])[0]
-        print(f"{path} is no checkpoint and is left alone ({said})", file=sys.stderr, flush=True)
+    except (pickle.UnpicklingError, RuntimeError) as error:  # not one of ours
+        first_line = (str(error).strip().splitlines() or [""])[0]
+        print(f"{path} is not a checkpoint and is left alone ({first_line})", file=sys.stderr, flush=True)
         return None
     return state
 

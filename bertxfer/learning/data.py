@@ -24,7 +24,7 @@ Batch = dict[str, Tensor]
 
 @dataclass(frozen=True)
 class Windows:
-    """Which row each window is of, and the characters of its passage that each token stands for (-1: none)."""
+    """The row that each window belongs to, and the characters of its passage that each token stands for (-1: none)."""
 
     row: list[int]
     starts: list[list[int]]
@@ -33,7 +33,7 @@ class Windows:
 
 @dataclass(frozen=True)
 class Dataset:
-    """What a model is fed with. `indices` are the places of the rows in the split that they come from."""
+    """What a model is fed with. `indices` are those of the rows in the split that they come from."""
 
     indices: list[int]
     columns: dict[str, list[list[int]]]  # what the tokenizer gives: input_ids, token_type_ids, attention_mask
@@ -49,23 +49,23 @@ class Dataset:
     def lengths(self) -> list[int]:
         return [len(ids) for ids in self.columns["input_ids"]]
 
-    def batch(self, places: Sequence[int], device: torch.device) -> tuple[Batch | Packed, Tensor]:
+    def batch(self, chosen: Sequence[int], device: torch.device) -> tuple[Batch | Packed, Tensor]:
         """These inputs and their labels."""
-        labels = _moved(torch.tensor([self.labels[i] for i in places]), device)
+        labels = _moved(torch.tensor([self.labels[i] for i in chosen]), device)
         if not self.packed:
-            return self.padded(places, device), labels
+            return self.padded(chosen, device), labels
         types = self.columns.get("token_type_ids")
         batch = packing.pack(
-            [self.columns["input_ids"][i] for i in places], None if types is None else [types[i] for i in places]
+            [self.columns["input_ids"][i] for i in chosen], None if types is None else [types[i] for i in chosen]
         )
         return batch.moved(partial(_moved, device=device)), labels
 
-    def padded(self, places: Sequence[int], device: torch.device) -> Batch:
+    def padded(self, chosen: Sequence[int], device: torch.device) -> Batch:
         """These inputs, padded to the longest of them."""
-        longest = max(len(self.columns["input_ids"][i]) for i in places)
+        longest = max(len(self.columns["input_ids"][i]) for i in chosen)
         return {
             name: _moved(
-                torch.tensor([rows[i] + [self.padding[name]] * (longest - len(rows[i])) for i in places]), device
+                torch.tensor([rows[i] + [self.padding[name]] * (longest - len(rows[i])) for i in chosen]), device
             )
             for name, rows in self.columns.items()
         }
@@ -80,10 +80,13 @@ def load(science: Science, source: Source, tokenizer: Any, cache: Path) -> tuple
     """The training subsample and the dev set, whole or its first rows. Tokens of what is stored are kept in `cache`."""
     span, data = science.task.span, science.data
     token_types = family_of(science.model.family).token_types
-    how = _tokenizing(tokenizer, token_types, data.max_length, data.stride, span.question_length if span else None)
+    question_length = span.question_length if span else None
+    tokenizing = _tokenizing(tokenizer, token_types, data.max_length, data.stride, question_length)
     chosen = subsample(science, source.size("train"))
     measured = list(range(source.size("dev")))[: data.dev_n]
-    train, dev = (_dataset(source, split, rows, how, cache) for split, rows in (("train", chosen), ("dev", measured)))
+    train, dev = (
+        _dataset(source, split, rows, tokenizing, cache) for split, rows in (("train", chosen), ("dev", measured))
+    )
     packed = science.training.packed
     return replace(train, packed=packed), replace(dev, packed=packed)
 
@@ -108,20 +111,20 @@ def epoch_order(size: int, seed: int, epoch: int) -> list[int]:
     return seeds.permutation(size, seed, "order", epoch)
 
 
-def _dataset(source: Source, split: str, indices: list[int], how: Tokenizing, cache: Path) -> Dataset:
+def _dataset(source: Source, split: str, indices: list[int], tokenizing: Tokenizing, cache: Path) -> Dataset:
     rows = source.rows(split, indices)
     if not source.stored:
-        return Dataset(indices, how(rows.texts), rows.labels, how.padding, rows)
-    table = tokens.tokenized(lambda: _texts(source, split), how, cache / _key(source, split, how))
-    if how.stride is None:
-        return Dataset(indices, _lists(table, indices), rows.labels, how.padding, rows)
-    return _windowed(indices, table, rows, how)
+        return Dataset(indices, tokenizing(rows.texts), rows.labels, tokenizing.padding, rows)
+    table = tokens.tokenized(lambda: _texts(source, split), tokenizing, cache / _key(source, split, tokenizing))
+    if tokenizing.stride is None:
+        return Dataset(indices, _lists(table, indices), rows.labels, tokenizing.padding, rows)
+    return _windowed(indices, table, rows, tokenizing)
 
 
 @lru_cache(maxsize=8)
-def _key(source: Source, split: str, how: Tokenizing) -> str:
-    """All texts of a split are hashed for it, so a worker does it once."""
-    return how.key(_texts(source, split))
+def _key(source: Source, split: str, tokenizing: Tokenizing) -> str:
+    """All texts of a split are hashed for it, so each worker does it only once."""
+    return tokenizing.key(_texts(source, split))
 
 
 @lru_cache(maxsize=8)
@@ -134,20 +137,20 @@ def _texts(source: Source, split: str) -> list[tuple[str, ...]]:
     return source.rows(split, range(source.size(split))).texts
 
 
-def _windowed(indices: list[int], table: "pa.Table", rows: Rows, how: Tokenizing) -> Dataset:
-    places: dict[int, list[int]] = {}
-    for place, (row,) in enumerate(table["row"].to_pylist()):
-        places.setdefault(row, []).append(place)
-    chosen = [place for index in indices for place in places[index]]
+def _windowed(indices: list[int], table: "pa.Table", rows: Rows, tokenizing: Tokenizing) -> Dataset:
+    windows_of: dict[int, list[int]] = {}
+    for window, (row,) in enumerate(table["row"].to_pylist()):
+        windows_of.setdefault(row, []).append(window)
+    chosen = [window for index in indices for window in windows_of[index]]
     columns = _lists(table, chosen)
-    own_row = [i for i, index in enumerate(indices) for _ in places[index]]
-    windows = Windows(own_row, columns.pop("starts"), columns.pop("ends"))
+    row_of_window = [i for i, index in enumerate(indices) for _ in windows_of[index]]
+    windows = Windows(row_of_window, columns.pop("starts"), columns.pop("ends"))
     columns.pop("row")
     labels = [
         answer_tokens(rows.labels[row], starts, ends)
-        for row, starts, ends in zip(own_row, windows.starts, windows.ends, strict=True)
+        for row, starts, ends in zip(row_of_window, windows.starts, windows.ends, strict=True)
     ]
-    return Dataset(indices, columns, labels, how.padding, rows, windows)
+    return Dataset(indices, columns, labels, tokenizing.padding, rows, windows)
 
 
 def answer_tokens(answers: Answers, starts: list[int], ends: list[int]) -> tuple[int, int]:
@@ -161,6 +164,6 @@ def answer_tokens(answers: Answers, starts: list[int], ends: list[int]) -> tuple
     return inside[0], inside[-1]
 
 
-def _lists(table: "pa.Table", places: list[int]) -> dict[str, list[list[int]]]:
-    chosen = table.take(arrow.column(places))
+def _lists(table: "pa.Table", indices: list[int]) -> dict[str, list[list[int]]]:
+    chosen = table.take(arrow.column(indices))
     return {name: chosen[name].to_pylist() for name in chosen.column_names}

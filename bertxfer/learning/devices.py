@@ -1,4 +1,4 @@
-"""The one place that chooses the device, and sets it up so that the same trial gives the same numbers."""
+"""The choice of the device, and its setup so that the same trial gives the same numbers."""
 
 import contextlib
 import ctypes
@@ -25,7 +25,7 @@ def choose(wanted: str) -> torch.device:
 
 
 def prepare(device: torch.device, threads: int | None, precision: str) -> None:
-    """Deterministic kernels where there are any, the number of CPU threads, and float32 as it was asked for."""
+    """Deterministic kernels where there are any, the number of CPU threads, and the precision of float32."""
     if device.type == "cpu":
         keep_memory()
     if threads is not None:
@@ -39,8 +39,8 @@ def prepare(device: torch.device, threads: int | None, precision: str) -> None:
 
 
 def keep_memory() -> None:
-    """Lets the C library keep what is freed, for the next step to use: giving it back and fetching it again page by
-    page took a sixth of a step on the CPU. Does nothing where there is no glibc."""
+    """Lets the C library keep freed memory for the next step: giving it back and fetching it again page by page took a
+    sixth of a step on the CPU. Does nothing where there is no glibc."""
     with contextlib.suppress(OSError, AttributeError):
         library = ctypes.CDLL(None)
         library.mallopt(-3, 32 * 1024**2)  # M_MMAP_THRESHOLD, at its highest
@@ -48,12 +48,12 @@ def keep_memory() -> None:
 
 
 def give_back() -> None:
-    """Hands back all that is free, after the training of a trial: batches of many sizes leave gaps, which would add up
-    over trials."""
+    """Returns all free memory to the system after a trial's training: batches of many sizes leave gaps, which would add
+    up over trials."""
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
 
 
 def autocast(device: torch.device, precision: str) -> torch.autocast:
-    """Where bf16 is asked for, matrix products are done in it; the weights stay float32."""
+    """With bf16, matrix products are computed in it; the weights stay float32."""
     return torch.autocast(device.type, dtype=torch.bfloat16, enabled=precision == "bf16")

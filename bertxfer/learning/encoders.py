@@ -1,4 +1,4 @@
-"""Pretrained encoders and their tokenizers, loaded once a process, from a folder or the hub."""
+"""Pretrained encoders and their tokenizers, loaded once per process, from a folder or the hub."""
 
 import copy
 import os
@@ -44,16 +44,16 @@ def load(where: str, model: ModelScience) -> nn.Module:
 
 
 def words(where: str, model: ModelScience) -> Tensor:
-    """The pretrained word embeddings that all trials' copies are made from: to read, not to write."""
+    """The pretrained word embeddings that all trials' copies are made from: read them, never write to them."""
     embeddings: nn.Embedding = _pretrained(where, model.version)[0].get_input_embeddings()
     return embeddings.weight.detach()
 
 
 def refuse_changed(where: str, version: str) -> None:
-    """Before a trial and after it: loaded weights are a mapping of their file, so a file that is overwritten in place
-    changes what a worker has loaded."""
+    """Called before a trial and after it: loaded weights are a mapping of their file, so a file that is overwritten in
+    place changes what a worker has loaded."""
     if Path(where).is_dir() and folder_version(Path(where)) != version:
-        raise ConfigError("model.name", f"what is in {where} has changed since this trial was planned; launch it again")
+        raise ConfigError("model.name", f"{where} has changed since this trial was planned; launch it again")
 
 
 @lru_cache(maxsize=2)

@@ -1,6 +1,5 @@
 """Dev set evaluation: predictions in the order of the dev set, whatever order they were computed in."""
 
-import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,6 +9,7 @@ from torch import Tensor, nn
 from bertxfer.errors import TrialError
 from bertxfer.learning import devices, kinds
 from bertxfer.learning.data import Dataset
+from bertxfer.learning.finite import is_finite
 from bertxfer.tasks import metrics
 from bertxfer.tasks.task import TaskScience
 
@@ -20,14 +20,14 @@ BATCH_TOKENS, CPU_TOKENS = 64 * 128, 8 * 128
 
 
 def outputs_of(model: nn.Module, dev: Dataset, device: torch.device, precision: str) -> list[Tensor]:
-    """What the model says of each input. Inputs of like length share a batch, so that little of it is padding."""
+    """The model's output for each input. Inputs of similar length share a batch, so that little of it is padding."""
     outputs: dict[int, Tensor] = {}
     model.eval()
     with torch.inference_mode(), devices.autocast(device, precision):
-        for places in _batches(dev.lengths(), CPU_TOKENS if device.type == "cpu" else BATCH_TOKENS):
-            batch, _ = dev.batch(places, device)
-            outputs |= zip(places, model(batch).float().cpu(), strict=True)
-    return [outputs[place] for place in range(len(dev))]
+        for rows in _batches(dev.lengths(), CPU_TOKENS if device.type == "cpu" else BATCH_TOKENS):
+            batch, _ = dev.batch(rows, device)
+            outputs |= zip(rows, model(batch).float().cpu(), strict=True)
+    return [outputs[row] for row in range(len(dev))]
 
 
 Evaluation = dict[str, Any]  # score, metrics, and the columns of the predictions
@@ -40,7 +40,7 @@ def evaluate(model: nn.Module, dev: Dataset, task: TaskScience, device: torch.de
 
 def judged(outputs: list[Tensor], dev: Dataset, task: TaskScience) -> Evaluation:
     """Scores, why some are not defined, and the columns of the predictions, all of which a checkpoint can hold."""
-    _refuse_what_is_no_number(outputs, dev)
+    _refuse_non_finite(outputs, dev)
     predictions, references, columns = kinds.of(task.kind).predicted(outputs, dev, task)
     scores = metrics.score(task.kind, task.metrics, references, predictions)
     undefined = metrics.why_undefined(scores, references, predictions)
@@ -48,22 +48,19 @@ def judged(outputs: list[Tensor], dev: Dataset, task: TaskScience) -> Evaluation
     return {"score": scores[task.headline], "metrics": scores, "undefined": undefined, "predictions": columns}
 
 
-def _refuse_what_is_no_number(outputs: list[Tensor], dev: Dataset) -> None:
+def _refuse_non_finite(outputs: list[Tensor], dev: Dataset) -> None:
     """The largest of NaNs is a class like any other, and its accuracy would look like a score."""
     bad = sum(not is_finite(output) for output in outputs)
     if bad:
-        told = f"{bad} of {len(dev)} dev inputs"
-        raise TrialError(f"what the model says of {told} is not a finite number; a lower optimizer.lr may help")
-
-
-def is_finite(tensor: Tensor) -> bool:
-    """The extremes are NaN if any value is; unlike isfinite they take no memory."""
-    return all(map(math.isfinite, tensor.aminmax()))
+        raise TrialError(
+            f"the model's output for {bad} of {len(dev)} dev inputs is not a finite number; "
+            "a lower optimizer.lr may help"
+        )
 
 
 def _batches(lengths: list[int], most: int) -> Iterator[list[int]]:
-    """The longest first: what follows fits into the memory that they took."""
-    order = sorted(range(len(lengths)), key=lambda place: (-lengths[place], place))
+    """Inputs of similar length, the longest first: what follows fits into the memory that they took."""
+    order = sorted(range(len(lengths)), key=lambda row: (-lengths[row], row))
     start = 0
     while start < len(order):
         size = max(1, most // lengths[order[start]])

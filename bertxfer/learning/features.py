@@ -1,4 +1,4 @@
-"""The states of every layer of a frozen encoder: one forward pass a text, kept for all probes of that encoder."""
+"""The states of every layer of a frozen encoder: one forward pass per text, kept for all probes of that encoder."""
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
@@ -15,7 +15,7 @@ from bertxfer.trials import chains
 from bertxfer.trials.trial import Trial
 
 # Batches have fixed shapes, because the shape of a batch decides the last bits of its states: so a text's states are
-# the same whichever other texts were asked for with it (tests/test_probing.py measures it).
+# the same whichever other texts were asked for with it (tests/learning/test_probing.py measures it).
 BATCH, LENGTHS = 32, 8
 PART = 16384  # texts in one file: 650 MB of BERT-base
 
@@ -23,7 +23,7 @@ Keys = list[bytes]
 
 
 def keys_of(rows: Dataset) -> Keys:
-    """Each text by its tokens: equal texts of other splits, seeds and tasks are one."""
+    """Each text by its tokens: equal texts of different splits, seeds and tasks share a key."""
     columns = [rows.columns[name] for name in sorted(rows.columns) if name != "attention_mask"]
     return [hashlib.sha256(repr(row).encode()).digest()[:16] for row in zip(*columns, strict=True)]
 
@@ -37,14 +37,14 @@ def collect(
     device: torch.device,
     between: Callable[[], None],
 ) -> tuple[Tensor, dict[bytes, int]]:
-    """The states (layer, text, width) of all texts of the data sets in these layers, and the place of each text.
+    """The states (layer, text, width) of all texts of the data sets in these layers, and the position of each text.
 
     What is not kept yet is computed, for all layers at once.
     """
     wanted: dict[bytes, tuple[Dataset, int]] = {}
     for rows in datasets:
-        for place, key in enumerate(keys_of(rows)):
-            wanted.setdefault(key, (rows, place))
+        for row, key in enumerate(keys_of(rows)):
+            wanted.setdefault(key, (rows, row))
     name = chains.features_name(trial)
     with artifacts.alone("features", name):
         known = _known(artifacts, name)
@@ -69,20 +69,20 @@ def _gather(
     wanted: dict[bytes, tuple[Dataset, int]], known: dict[bytes, tuple[Any, int]], layers: Sequence[int]
 ) -> tuple[Tensor, dict[bytes, int]]:
     by_file: dict[int, tuple[Any, list[int], list[int]]] = {}
-    for place, key in enumerate(wanted):
+    for position, key in enumerate(wanted):
         file, row = known[key]
-        _, rows, places = by_file.setdefault(id(file), (file, [], []))
+        _, rows, positions = by_file.setdefault(id(file), (file, [], []))
         rows.append(row)
-        places.append(place)
+        positions.append(position)
     gathered: Tensor | None = None
-    for file, rows, places in by_file.values():
+    for file, rows, positions in by_file.values():
         for i, layer in enumerate(layers):
             states = file.get_tensor(f"layer.{layer}")[torch.tensor(rows)].float()
             if gathered is None:
                 gathered = torch.empty(len(layers), len(wanted), states.shape[1])
-            gathered[i, torch.tensor(places)] = states
+            gathered[i, torch.tensor(positions)] = states
     assert gathered is not None
-    return gathered, {key: place for place, key in enumerate(wanted)}
+    return gathered, {key: position for position, key in enumerate(wanted)}
 
 
 def _make(
@@ -102,38 +102,37 @@ def _make(
         states: list[Tensor] = []
         order: list[int] = []
         with torch.inference_mode():
-            for places, length in _batches(part, wanted, longest):
-                batch = _batch([wanted[part[place]] for place in places], length, device)
-                states.append(_states(encoder, batch, probe.features)[:, : len(places)])
-                order += places
+            for members, length in _batches(part, wanted, longest):
+                batch = _batch([wanted[part[i]] for i in members], length, device)
+                states.append(_states(encoder, batch, probe.features)[:, : len(members)])
+                order += members
                 between()
         whole = torch.cat(states, 1)[:, torch.argsort(torch.tensor(order))]
         whole = whole.half() if probe.half else whole
-        tensors = {f"layer.{layer}": own.contiguous() for layer, own in enumerate(whole)}
+        tensors = {f"layer.{layer}": layer_states.contiguous() for layer, layer_states in enumerate(whole)}
         tensors["keys"] = torch.tensor([list(key) for key in part], dtype=torch.uint8)
         artifacts.write("features", name, lambda path, tensors=tensors: save_file(tensors, path))  # type: ignore[misc]
 
 
 def _batches(part: Keys, wanted: dict[bytes, tuple[Dataset, int]], longest: int) -> Iterator[tuple[list[int], int]]:
-    """Places of texts that are padded to the same length, and that length."""
+    """The indices of texts that are padded to the same length, and that length."""
     by_length: dict[int, list[int]] = {}
-    for place, key in enumerate(part):
+    for i, key in enumerate(part):
         rows, row = wanted[key]
         length = len(rows.columns["input_ids"][row])
-        by_length.setdefault(min(-(-length // LENGTHS) * LENGTHS, longest), []).append(place)
+        by_length.setdefault(min(-(-length // LENGTHS) * LENGTHS, longest), []).append(i)
     for length in sorted(by_length):
-        places = by_length[length]
-        yield from ((places[i : i + BATCH], length) for i in range(0, len(places), BATCH))
+        members = by_length[length]
+        yield from ((members[i : i + BATCH], length) for i in range(0, len(members), BATCH))
 
 
 def _batch(texts: Sequence[tuple[Dataset, int]], length: int, device: torch.device) -> dict[str, Tensor]:
     filled = [*texts, *[texts[0]] * (BATCH - len(texts))]
-    rows = filled[0][0]
     return {
-        name: torch.tensor([_padded(own.columns[name][row], length, own.padding[name]) for own, row in filled]).to(
+        name: torch.tensor([_padded(rows.columns[name][row], length, rows.padding[name]) for rows, row in filled]).to(
             device
         )
-        for name in rows.columns
+        for name in filled[0][0].columns
     }
 
 

@@ -14,7 +14,7 @@ from bertxfer.trials.science import Science
 
 
 class Pooler(nn.Module):
-    """The first token through a dense layer and tanh, as BERT's own."""
+    """The first token through a dense layer and tanh, as in BERT."""
 
     def __init__(self, dense: nn.Linear) -> None:
         super().__init__()
@@ -50,9 +50,9 @@ class HeadedModel(nn.Module):
         self.layers = packing.layers_of(encoder) if science.training.packed else ()
         self.compiled = science.training.compiled
         if self.compiled:
-            packing.compile_anew()
-        own = getattr(config, family_of(config.model_type).dropout_key)
-        self.dropout = nn.Dropout(own if dropout is None else dropout)
+            packing.forget_compiled()
+        pretrained_rate = getattr(config, family_of(config.model_type).dropout_key)
+        self.dropout = nn.Dropout(pretrained_rate if dropout is None else dropout)
 
     def forward(self, batch: Packed | dict[str, Tensor]) -> Tensor:
         """Logits (rows, classes), scores (rows, 1), or the logits of starts and ends (rows, tokens, 2)."""

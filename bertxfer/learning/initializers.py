@@ -1,4 +1,4 @@
-"""Drawing new values for a tensor in place, each tensor from its own stream."""
+"""Reinitializing tensors in place: new values are drawn, for each tensor from its own stream."""
 
 import torch
 from torch import Tensor
@@ -11,7 +11,7 @@ def is_layernorm(name: str) -> bool:
 
 
 def redraw(values: Tensor, name: str, initializer: Initializer, generator: torch.Generator) -> None:
-    """Redraws `values`, a parameter or a slice of one, as the initializer says for a tensor of that name."""
+    """Reinitializes `values`, a parameter or a slice of one, as the initializer says for a tensor of that name."""
     if is_layernorm(name):
         rule, constant = initializer.layernorm, 1.0 if name.endswith("weight") else 0.0
     elif name.endswith("bias"):

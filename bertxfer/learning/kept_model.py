@@ -43,13 +43,13 @@ def write(trial: Trial, model: HeadedModel, folder: Path) -> None:
 def _in_class(whole: WholeModel, model: HeadedModel, trial: Trial) -> Any:
     config: Any = model.encoder.config
     labels = trial.science.task.labels or (["score"] if trial.science.task.kind == "regression" else [])
-    own = type(config).from_dict(config.to_dict())
+    labelled = type(config).from_dict(config.to_dict())
     if labels:
-        own.num_labels = len(labels)
-        own.id2label, own.label2id = dict(enumerate(labels)), {name: i for i, name in enumerate(labels)}
+        labelled.num_labels = len(labels)
+        labelled.id2label, labelled.label2id = dict(enumerate(labels)), {name: i for i, name in enumerate(labels)}
         if trial.science.task.kind == "regression":
-            own.problem_type = "regression"
-    made = getattr(transformers, whole.class_name)(own)
+            labelled.problem_type = "regression"
+    made = getattr(transformers, whole.class_name)(labelled)
     made.load_state_dict({whole.name_of(name): tensor.cpu() for name, tensor in model.state_dict().items()})
     return made
 

@@ -18,13 +18,13 @@ class Packed:
     input_ids: Tensor  # (tokens,)
     token_type_ids: Tensor | None
     position_ids: Tensor  # starts again with every sequence
-    places: Tensor  # (tokens,): the place of each token among sequences x longest
-    tokens: Tensor  # (sequences x longest,): the token at each place; at padding some token, which the mask hides
+    slots: Tensor  # (tokens,): the slot of each token among sequences x longest
+    tokens: Tensor  # (sequences x longest,): the token in each slot; in padding some token, which the mask hides
     mask: Tensor  # (sequences, longest): 1 for a token, 0 for padding
     firsts: Tensor  # (sequences,): the token that each begins with
 
     def padded(self, states: Tensor) -> Tensor:
-        """(tokens, ...) as (sequences, longest, ...). What stands at padding means nothing."""
+        """(tokens, ...) as (sequences, longest, ...). What stands in padding means nothing."""
         return states.index_select(0, self.tokens).unflatten(0, self.mask.shape)
 
     def moved(self, move: Callable[[Tensor], Tensor]) -> "Packed":
@@ -36,12 +36,12 @@ def pack(input_ids: Sequence[list[int]], token_type_ids: Sequence[list[int]] | N
     total, longest = int(lengths.sum()), int(lengths.max())
     firsts = lengths.cumsum(0) - lengths
     position_ids = torch.arange(total) - firsts.repeat_interleave(lengths)
-    places = position_ids + longest * torch.arange(len(input_ids)).repeat_interleave(lengths)
+    slots = position_ids + longest * torch.arange(len(input_ids)).repeat_interleave(lengths)
     tokens = torch.zeros(len(input_ids) * longest, dtype=torch.long)
-    tokens[places] = torch.arange(total)
+    tokens[slots] = torch.arange(total)
     mask = (torch.arange(longest) < lengths[:, None]).long()
     types = None if token_type_ids is None else _flat(token_type_ids)
-    return Packed(_flat(input_ids), types, position_ids, places, tokens, mask, firsts)
+    return Packed(_flat(input_ids), types, position_ids, slots, tokens, mask, firsts)
 
 
 def _flat(sequences: Sequence[list[int]]) -> Tensor:
@@ -108,12 +108,12 @@ def encode(
 @lru_cache(maxsize=1)
 def _compiled() -> Callable[..., Tensor]:
     """The same code for all layers and lengths, in variants for training, evaluation, first tokens and short rows.
-    One that cannot be compiled any more is an error: torch would run it as it is, with other dropout masks."""
+    A variant that can no longer be compiled is an error: torch would run it as it is, with other dropout masks."""
     return torch.compile(_through, dynamic=True)
 
 
-def compile_anew() -> None:
-    """Forgets what was compiled: which variants there are depends on the trials before, and a trial must not."""
+def forget_compiled() -> None:
+    """Which variants are compiled depends on the trials before, and a trial must not: each compiles its own."""
     import torch._dynamo
 
     torch._dynamo.reset()
@@ -142,7 +142,7 @@ def _attend(layer: Layer, states: Tensor, read: Tensor, batch: Packed, bias: Ten
         key, value = _projected(states, (layer.key, layer.value), batch, heads)
     mixed = _mixture(query, key, value, bias.to(query.dtype), layer.attention_dropout)
     mixed = mixed.transpose(1, 2).flatten(2).flatten(0, 1)
-    return mixed.index_select(0, batch.places) if read is states else mixed
+    return mixed.index_select(0, batch.slots) if read is states else mixed
 
 
 def _projected(states: Tensor, projections: Sequence[Any], batch: Packed, heads: int) -> Sequence[Tensor]:

@@ -1,4 +1,4 @@
-"""A bar on a terminal, silence in a log."""
+"""The progress of one trial: a bar on a terminal, nothing in a log."""
 
 import sys
 from types import TracebackType

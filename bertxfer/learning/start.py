@@ -19,12 +19,12 @@ POOLER = "pooler."
 @dataclass(frozen=True)
 class Start:
     encoder: nn.Module
-    redrawn: set[str]  # names of tensors that were drawn anew just now
+    redrawn: set[str]  # names of the tensors that were just reinitialized
     begun_from: dict[str, str] | None  # the trial that the encoder comes from, and the digest of its weights' file
 
 
 def start(trial: Trial, artifacts: Artifacts) -> Start:
-    """Loads the encoder, takes it through the chain before this trial, and treats it where that is due."""
+    """Loads the encoder, takes it through the chain before this trial, and treats it if this trial is to do so."""
     science = trial.science
     encoder = encoders.load(trial.model_at, science.model)
     prefix = chains.prefix_of(trial)
@@ -68,5 +68,6 @@ def _load(encoder: nn.Module, artifacts: Artifacts, trial_id: str) -> str:
 def with_stage(science: Science, stage: int) -> Science:
     """The same trial with the data and the head of one of its interleaved tasks."""
     assert science.chain is not None
-    own = science.chain.stages[stage]
-    return replace(science, task=own.task, data=own.data, model=replace(science.model, pooling=own.pooling))
+    chosen = science.chain.stages[stage]
+    model = replace(science.model, pooling=chosen.pooling)
+    return replace(science, task=chosen.task, data=chosen.data, model=model)

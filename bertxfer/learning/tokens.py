@@ -1,4 +1,4 @@
-"""Tokenized texts, made once for all trials: kept by what went in, and trusted by the digest of what came out."""
+"""Tokenized texts, made once for all trials: found by what went in, and trusted by the digest of what came out."""
 
 import hashlib
 import json
@@ -48,7 +48,7 @@ class Tokenizing:
         return dict(zip(_INPUTS, values, strict=True))
 
     def __call__(self, texts: Texts) -> Columns:
-        """The model's inputs, a row a text; with a stride a row a window, with the text that it is of in `row`."""
+        """The model's inputs, one row per text; with a stride one row per window, and `row` says of which text."""
         columns: Columns = {}
         for part in self.parts(texts):
             for name, values in part.items():
@@ -56,15 +56,15 @@ class Tokenizing:
         return columns
 
     def parts(self, texts: Texts) -> Iterator[Columns]:
-        """The same for some texts at a time: what a tokenizer says of a whole data set takes gigabytes."""
+        """The same for some texts at a time: what a tokenizer returns for a whole data set takes gigabytes."""
         for first in range(0, len(texts), PART):
             part = texts[first : first + PART]
             yield self._windows(part, first) if self.stride is not None else self._cut(part)
 
     def key(self, texts: Texts) -> str:
         content = hashlib.sha256()
-        how = (FORMAT, self.max_length, self.stride, self.question_length, self.inputs, tokenizers.__version__)
-        content.update(json.dumps([how, _tokenizer_digest(self.tokenizer)]).encode())
+        settings = (FORMAT, self.max_length, self.stride, self.question_length, self.inputs, tokenizers.__version__)
+        content.update(json.dumps([settings, _tokenizer_digest(self.tokenizer)]).encode())
         for row in texts:
             content.update(json.dumps(row).encode())
         return content.hexdigest()[:32]
@@ -89,8 +89,8 @@ class Tokenizing:
         for window, offsets in enumerate(made["offset_mapping"]):
             inside = [kind == 1 for kind in made.sequence_ids(window)]
             for name, side in (("starts", 0), ("ends", 1)):
-                places = [pair[side] if of_passage else -1 for pair, of_passage in zip(offsets, inside, strict=True)]
-                columns.setdefault(name, []).append(places)
+                edges = [pair[side] if of_passage else -1 for pair, of_passage in zip(offsets, inside, strict=True)]
+                columns.setdefault(name, []).append(edges)
         columns["row"] = [[first + row] for row in made["overflow_to_sample_mapping"]]
         return columns
 
@@ -101,7 +101,7 @@ class Tokenizing:
         return question if len(made) <= self.question_length else question[: made[self.question_length - 1][1]]
 
 
-def tokenized(texts: Callable[[], Texts], how: Tokenizing, folder: Path) -> "pa.Table":
+def tokenized(texts: Callable[[], Texts], tokenizing: Tokenizing, folder: Path) -> "pa.Table":
     """The columns of these texts, kept in a folder named by their key. Many workers may ask at once; one makes them."""
     table = _read(folder)
     if table is None:
@@ -109,7 +109,7 @@ def tokenized(texts: Callable[[], Texts], how: Tokenizing, folder: Path) -> "pa.
         with alone(folder / "lock"):
             table = _read(folder)
             if table is None:
-                _write(folder, how.parts(texts()))
+                _write(folder, tokenizing.parts(texts()))
                 table = _read(folder)
     assert table is not None
     return table
@@ -149,7 +149,7 @@ def _mapped(path: str, changed: int) -> "pa.Table | None":
 
 
 def _tokenizer_digest(tokenizer: Any) -> str:
-    """All that decides its tokens. How the last call cut and padded is in there too, and left out."""
+    """Covers all that decides its tokens. How the last call cut and padded is stored there too, and left out."""
     plain = json.loads(tokenizer.backend_tokenizer.to_str())
     plain.pop("truncation", None)
     plain.pop("padding", None)

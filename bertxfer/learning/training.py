@@ -23,7 +23,7 @@ class TrainingRecord:
     step: int = 0  # optimizer steps taken
     epoch: int = 0  # epochs finished
     history: list[dict[str, float]] = field(default_factory=list)
-    dev_scores: list[float] = field(default_factory=list)  # the headline metric, one an epoch
+    dev_scores: list[float] = field(default_factory=list)  # the headline metric, one per epoch
     train_losses: list[float] = field(default_factory=list)  # mean over an epoch's steps
     best: dict[str, Any] | None = None  # what `evaluate` returned for the best epoch
     last: dict[str, Any] | None = None
@@ -77,7 +77,7 @@ class State:
 def build_optimizer(
     model: nn.Module, redrawn: set[str], factor: float, optimizer: Optimizer, fused: bool = True
 ) -> torch.optim.Optimizer:
-    """Adam or AdamW; redrawn tensors have their own learning rate, biases and LayerNorm no decay."""
+    """Adam or AdamW; reinitialized tensors have their own learning rate, biases and LayerNorm no decay."""
     groups: dict[tuple[float, float], list[nn.Parameter]] = {}
     for name, parameter in model.named_parameters():
         lr = optimizer.lr * (factor if name in redrawn else 1.0)
@@ -119,7 +119,7 @@ def lr_factor(step: int, total: int, training: Training) -> float:
 
 
 def decay_without_gradient(state: State, weight: Tensor, total: int, training: Training) -> float:
-    """What the steps taken left of those values of `weight` that no batch used: AdamW shrinks them, Adam does not."""
+    """The factor by which the steps taken shrank the values of `weight` that no batch used: only AdamW shrinks them."""
     if not isinstance(state.optimizer, torch.optim.AdamW):
         return 1.0
     group = next(group for group in state.optimizer.param_groups if any(p is weight for p in group["params"]))
@@ -135,7 +135,7 @@ def fit(
     evaluate: Callable[[], dict[str, Any]],
     after_step: Callable[[], None],
 ) -> None:
-    """Trains until the last epoch or the stop rule; `evaluate` is asked after every epoch."""
+    """Trains until the last epoch or the stop rule; `evaluate` is called after every epoch."""
     record = state.record
     per_epoch, total = steps_per_epoch(parts, training), total_steps(parts, training)
     while record.epoch < training.epochs and not record.stopped:
@@ -146,7 +146,7 @@ def fit(
             if record.step % per_epoch:  # an epoch's last step is saved together with its evaluation
                 after_step()
         state.optimizer.zero_grad(set_to_none=True)  # the evaluation can have their memory
-        state.read_losses()  # before the evaluation: of a loss that is no number the first step is told
+        state.read_losses()  # before the evaluation, so that the error names the first step whose loss is not finite
         _end_epoch(state, training, evaluate(), per_epoch)
         after_step()
 
@@ -166,18 +166,18 @@ def _step(state: State, part: Part, rows: list[int], training: Training, total: 
     for group in state.optimizer.param_groups:
         group["lr"] = group["peak_lr"] * factor
     state.optimizer.zero_grad(set_to_none=True)
-    whole = torch.zeros((), device=state.device)
+    step_loss = torch.zeros((), device=state.device)
     for batch_rows in _chunks(rows, training.batch_size):
         batch, labels = part.rows.batch(batch_rows, state.device)
         with devices.autocast(state.device, training.precision):
             loss = kinds.of(part.kind).loss(part.model(batch), labels) * (len(batch_rows) / len(rows))
         loss.backward()
-        whole += loss.detach()
+        step_loss += loss.detach()
     if training.clip is not None:
         nn.utils.clip_grad_norm_(state.parameters, training.clip)
     state.optimizer.step()
     state.record.step += 1
-    state.pending.append((state.record.step, state.optimizer.param_groups[0]["lr"], whole))
+    state.pending.append((state.record.step, state.optimizer.param_groups[0]["lr"], step_loss))
 
 
 def _end_epoch(state: State, training: Training, evaluation: dict[str, Any], per_epoch: int) -> None:
@@ -201,7 +201,7 @@ def _improved(scores: list[float]) -> bool:
 
 
 def _epochs_since_best(scores: list[float]) -> int:
-    """A tie is no improvement, and an undefined score (nan) never is one."""
+    """A tie is not an improvement, and neither is an undefined score (nan)."""
     best, since = -math.inf, 0
     for value in scores:
         since = 0 if value > best else since + 1

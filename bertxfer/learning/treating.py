@@ -10,22 +10,22 @@ from bertxfer.trials.treatment import Treatment
 
 
 def apply(treatment: Treatment, encoder: nn.Module, family: Family, heads: int, seed: int | None) -> set[str]:
-    """Moves and redraws the encoder's weights in place; returns the names of the redrawn tensors."""
+    """Permutes layers and reinitializes weights in place; returns the names of the reinitialized tensors."""
     tensors: dict[str, Tensor] = dict(encoder.named_parameters())
     if treatment.order:
         _move_layers(treatment.order, tensors, family)
     redrawn: set[str] = set()
     for region in treatment.redrawn:
         assert treatment.initializer is not None and seed is not None
-        places = locate(region, family, tensors)
-        assert places or region == "pooler", f"{region} is nowhere in this model"  # a head may stand without a pooler
-        for place in places:
-            # One stream per tensor and head: what is drawn for layer 9 is the same whether layer 8 is redrawn or not.
-            stream = seeds.derive(seed, "redraw", place.name, *(() if place.dim is None else (place.head,)))
+        slices = locate(region, family, tensors)
+        assert slices or region == "pooler", f"{region} is not in this model"  # a head may do without a pooler
+        for part in slices:
+            # One stream per tensor and head: layer 9 is drawn the same whether or not layer 8 is reinitialized.
+            stream = seeds.derive(seed, "redraw", part.name, *(() if part.dim is None else (part.head,)))
             generator = torch.Generator().manual_seed(stream)
-            values = _values(tensors[place.name], place, heads)
-            initializers.redraw(values, place.name, treatment.initializer, generator)
-            redrawn.add(place.name)
+            values = _values(tensors[part.name], part, heads)
+            initializers.redraw(values, part.name, treatment.initializer, generator)
+            redrawn.add(part.name)
     return redrawn
 
 
@@ -33,14 +33,14 @@ def _move_layers(order: tuple[int, ...], tensors: dict[str, Tensor], family: Fam
     originals = {name: tensor.detach().clone() for name, tensor in tensors.items() if name.startswith(family.layers)}
     with torch.no_grad():
         for position, layer in enumerate(order, start=1):
-            here, there = layer_prefix(family, position), layer_prefix(family, layer)
+            target, source = layer_prefix(family, position), layer_prefix(family, layer)
             for name in originals:
-                if name.startswith(here):
-                    tensors[name].copy_(originals[there + name.removeprefix(here)])
+                if name.startswith(target):
+                    tensors[name].copy_(originals[source + name.removeprefix(target)])
 
 
-def _values(tensor: Tensor, place: Slice, heads: int) -> Tensor:
-    if place.dim is None:
+def _values(tensor: Tensor, part: Slice, heads: int) -> Tensor:
+    if part.dim is None:
         return tensor.detach()
-    width = tensor.shape[place.dim] // heads
-    return tensor.detach().narrow(place.dim, place.head * width, width)
+    width = tensor.shape[part.dim] // heads
+    return tensor.detach().narrow(part.dim, part.head * width, width)

@@ -1,4 +1,4 @@
-"""Vocabulary trimming: only the word embeddings that a trial's data uses are trained; the others come back after."""
+"""Vocabulary trimming: only the word embeddings that a trial's data uses are trained; the others come back later."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -13,21 +13,21 @@ from bertxfer.learning.data import Dataset
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The word pieces that are used, in the order of their numbers. A row is known by its place in here."""
+    """The word pieces that are used, in the order of their numbers. A trimmed row's number is its index in `used`."""
 
     used: list[int]
     whole: Tensor  # all embeddings before training; maybe those that every trial begins with: never written to
 
     def restore(self, encoder: nn.Module, decay: float) -> None:
-        """Gives the encoder all its rows again; those that were not used are worth `decay` of what they were."""
+        """Gives the encoder all its rows again; those that were not used are scaled by `decay`."""
         trained = words_of(encoder).weight.detach()
         rows = self.whole.to(trained.device) * decay
         rows[torch.tensor(self.used, device=trained.device)] = trained
         _set_words(encoder, rows)
 
     def renumbered(self, data: Dataset) -> Dataset:
-        place = {number: place for place, number in enumerate(self.used)}
-        ids = [[place[number] for number in row] for row in data.columns["input_ids"]]
+        index = {number: i for i, number in enumerate(self.used)}
+        ids = [[index[number] for number in row] for row in data.columns["input_ids"]]
         return replace(data, columns={**data.columns, "input_ids": ids})
 
 

@@ -13,7 +13,8 @@ from bertxfer.errors import ArtifactGone, Interrupted, TrialError
 from bertxfer.store.results import Result
 from bertxfer.store.store import Store
 from bertxfer.sweeps import summary, tracking
-from bertxfer.sweeps.queue import Held, Queue, Rules, Situation
+from bertxfer.sweeps.attempt import Held, Rules
+from bertxfer.sweeps.queue import Queue, Situation
 from bertxfer.sweeps.stop import Stop
 from bertxfer.trials import chains
 from bertxfer.trials.trial import Trial
@@ -41,10 +42,10 @@ def drain(
     while pending and not stop() and ran < most:
         left: list[Trial] = []
         tried, ahead = ran, 0
-        for place, trial in enumerate(pending):
+        for i, trial in enumerate(pending):
             if stop() or ran >= most:
                 break
-            if place < ahead:
+            if i < ahead:
                 left.append(trial)
                 continue
             state = _state(queue, trial)
@@ -56,15 +57,15 @@ def drain(
                     on_taking(taken)
                     ran += run_taken(taken, queue.store, runtime, stop, say)
                 state = _state(queue, trial)
-                if not taken and state != "waiting":  # another was faster: many would race for every trial to come
-                    ahead = place + 1 + secrets.randbelow(len(pending) - place)
+                if not taken and state != "waiting":  # another was faster, and would be again: jump ahead
+                    ahead = i + 1 + secrets.randbelow(len(pending) - i)
             if state not in ("done", "failed"):
                 left.append(trial)
         # What others run is left to them, unless one of them has fallen silent: that trial may soon be free.
         situations = [queue.situation(trial.id, trial.outputs) for trial in left]
         silent = any(_silent(situation, queue.rules) for situation in situations)
         pending = [t for t, now in zip(left, situations, strict=True) if silent or now.state == "waiting"]
-        if pending and not ahead and (silent or ran == tried) and not stop():  # all waits for what others run
+        if pending and not ahead and (silent or ran == tried) and not stop():  # all wait for what others run
             time.sleep(min(1.0, queue.rules.stale_seconds / 10))
     return ran
 
@@ -94,9 +95,9 @@ def _take(
         for mate in mates:
             if len(taken) == MOST_TOGETHER:
                 break
-            own = None if queue.situation(mate.id).crashes else queue.take(mate.id)
-            if own is not None:
-                taken.append((mate, own))
+            mate_held = None if queue.situation(mate.id).crashes else queue.take(mate.id)
+            if mate_held is not None:
+                taken.append((mate, mate_held))
     return taken
 
 
@@ -124,7 +125,7 @@ def run_taken(taken: Taken, store: Store, runtime: Runtime, stop: Stop, say: Cal
     except ArtifactGone as gone:
         say(f"given back  {trials[0].id}: {gone}")
     except Exception as error:
-        # Where another worker has taken a trial over or ended it, what is in the way of this one is not a failure.
+        # Where another worker has taken a trial over or ended it, an error of this one is not a failure.
         outcomes = [
             ("released" if held.superseded() or store.complete(one.id, one.outputs) else "failed", {})
             for one, held in taken

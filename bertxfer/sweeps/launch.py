@@ -31,27 +31,27 @@ def cancelled(sweep: Manifest, launch: str) -> Path:
 
 
 def launches(sweep: Manifest, kind: str) -> list[tuple[str, dict[str, Any]]]:
-    """Those of a kind, the oldest first. Workers that a damaged one named are not known; others are started."""
-    found = []
+    """The launches of a kind, oldest first. The workers of a damaged one are unknown; others are started."""
+    of_kind = []
     for path in sorted((sweep.folder / "launches").glob("[!.]*.json")):
-        told = _read(path)
-        if told is not None and told["kind"] == kind:
-            found.append((path.stem, told))
-    return found
+        record = _read(path)
+        if record is not None and record["kind"] == kind:
+            of_kind.append((path.stem, record))
+    return of_kind
 
 
 def write_down(sweep: Manifest, launch: str, kind: str, jobs: list[Job]) -> None:
-    """Adds jobs to a launch, those that it does not know."""
-    record = sweep.folder / "launches" / f"{launch}.json"
-    told = _read(record) or {"kind": kind, "jobs": []}
-    known = {job["id"] for job in told["jobs"]}
-    write_json(record, {**told, "jobs": [*told["jobs"], *(job for job in jobs if job["id"] not in known)]})
+    """Adds those jobs to a launch that it does not know yet."""
+    path = sweep.folder / "launches" / f"{launch}.json"
+    record = _read(path) or {"kind": kind, "jobs": []}
+    known = {job["id"] for job in record["jobs"]}
+    write_json(path, {**record, "jobs": [*record["jobs"], *(job for job in jobs if job["id"] not in known)]})
 
 
-def _read(record: Path) -> dict[str, Any] | None:
-    """A launch; none where its file is damaged."""
+def _read(path: Path) -> dict[str, Any] | None:
+    """A launch; None if its file is damaged."""
     try:
-        told: dict[str, Any] = json.loads(record.read_bytes())
-        return told if told["kind"] and all(job["id"] for job in told["jobs"]) else None
+        record: dict[str, Any] = json.loads(path.read_bytes())
+        return record if record["kind"] and all(job["id"] for job in record["jobs"]) else None
     except (OSError, ValueError, KeyError, TypeError):
         return None

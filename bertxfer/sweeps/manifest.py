@@ -52,7 +52,7 @@ class Named:
 
 @dataclass(frozen=True)
 class Outline:
-    """A frozen sweep as far as its trials' names, which is all that counting takes.
+    """A frozen sweep reduced to the names of its trials, which is all that counting takes.
 
     `status` of 10,000 trials took 1.4 s of CPU with it, and 4.5 s with `read`.
     """
@@ -72,7 +72,7 @@ def freeze(sweep: Sweep) -> Manifest:
     root = Path(sweep.runtime.output_dir).absolute()
     folder = root / "sweeps" / name_of(sweep)
     folder.mkdir(parents=True, exist_ok=True)
-    # Written anew by every launch: equal ids are equal science, but the runtime and the places of inputs may differ.
+    # Every launch rewrites it: equal ids are equal science, but the runtime and the paths of inputs may differ.
     content = {
         "name": folder.name,
         "command": sys.argv[1:],
@@ -92,8 +92,8 @@ def read(folder: Path) -> Manifest:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         trials = {plain["id"]: _trial(plain) for plain in content["trials"]}
-        if content.get("digest", found := _digest(content)) != found:
-            raise ValueError("it is not as it was written")
+        if content.get("digest", now := _digest(content)) != now:
+            raise ValueError("it was changed after it was written")
         points = [Point(point["axes"], trials[point["trial"]]) for point in content["points"]]
         runtime, artifacts = Runtime(**content["runtime"]), ArtifactSettings(**content["artifacts"])
     except FileNotFoundError:
@@ -120,8 +120,8 @@ def find(root: Path, name: str) -> Path:
     names = sorted(path.parent.name for path in (root / "sweeps").glob("*/manifest.json"))
     matches = [known for known in names if known == name] or [known for known in names if known.startswith(name)]
     if len(matches) != 1:
-        known = ", ".join(matches or names) or "none"
-        raise BertxferError(f"{name!r} is {'no sweep' if not matches else 'more than one sweep'}; there are: {known}")
+        known, number = ", ".join(matches or names) or "none", "more than one" if matches else "not a"
+        raise BertxferError(f"{name!r} is {number} sweep; there are: {known}")
     return (root / "sweeps" / matches[0]).absolute()
 
 
@@ -130,15 +130,15 @@ def _unreadable(path: Path, error: Exception) -> BertxferError:
 
 
 def _digest(content: dict[str, Any]) -> str:
-    """Of all but the trials' science, which their ids stand for: a thread more would change results unseen."""
+    """Covers all but the trials' science, which their ids stand for: one more thread would change results unseen."""
     plain = {key: value for key, value in content.items() if key != "digest"}
     plain["trials"] = [{key: value for key, value in one.items() if key != "science"} for one in content["trials"]]
     return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()[:32]
 
 
 def _as_dict(trial: Trial) -> dict[str, Any]:
-    places = {field.name: getattr(trial, field.name) for field in dataclasses.fields(trial) if field.name != "science"}
-    return {**places, "science": trial.science.as_dict()}
+    others = {field.name: getattr(trial, field.name) for field in dataclasses.fields(trial) if field.name != "science"}
+    return {**others, "science": trial.science.as_dict()}
 
 
 def _trial(plain: dict[str, Any]) -> Trial:
@@ -146,6 +146,6 @@ def _trial(plain: dict[str, Any]) -> Trial:
     science = Science.from_dict(plain["science"])
     model_at = pretrained.still_at(plain["model_at"], science.model.name)
     trial = Trial(**{**plain, **lists, "science": science, "model_at": model_at})
-    if (found := identify(plain["science"])) != trial.id:
-        raise ValueError(f"trial {trial.id} hashes to {found}")
+    if (identified := identify(plain["science"])) != trial.id:
+        raise ValueError(f"trial {trial.id} hashes to {identified}")
     return trial

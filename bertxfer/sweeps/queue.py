@@ -7,40 +7,16 @@ network file systems too. A trial is taken over by creating attempt n+1, so no l
 import contextlib
 import json
 import os
-import sys
 import tempfile
-import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from bertxfer.store.store import Store
-from bertxfer.system import leftovers, slurm_job
-from bertxfer.system.files import write_json
-from bertxfer.system.processes import host, process_lives, whoami
-
-
-@dataclass(frozen=True)
-class Rules:
-    """When an attempt counts as lost, and how many lost ones a trial may cost in one launch."""
-
-    stale_seconds: float = 60.0  # a worker that was not heard of for so long has lost its trial
-    max_crashes: int = 3  # how many processes a trial may take down before it counts as failed
-
-
-@dataclass(frozen=True)
-class Attempt:
-    number: int
-    path: Path
-    owner: dict[str, Any]
-    outcome: str | None  # done, failed, released, crashed, lost; null: running, or lost and not yet noticed
-    silent_for: float  # seconds since it was last touched
-
-    def lost(self, rules: Rules) -> bool:
-        """Its process is known to be gone, or has not been heard of for too long."""
-        return self.outcome is None and (self.silent_for > rules.stale_seconds or _is_gone(self.owner))
+from bertxfer.sweeps.attempt import Attempt, Held, Rules, end_attempt
+from bertxfer.system import leftovers
+from bertxfer.system.processes import whoami
 
 
 @dataclass(frozen=True)
@@ -51,33 +27,6 @@ class Situation:
     next_number: int = 1
     latest: Attempt | None = None
     crashes: int = 0  # in this launch
-
-
-class Held:
-    """An attempt that this process owns. A thread touches it until it is ended."""
-
-    def __init__(self, path: Path, number: int, owner: dict[str, Any], every_seconds: float) -> None:
-        self.path, self.number, self.owner = path, number, owner
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._beat, args=(every_seconds,), daemon=True)
-        self._thread.start()
-
-    def superseded(self) -> bool:
-        """Another worker took this trial for lost, as after a long suspension, and has begun the next attempt."""
-        return self.path.with_name(f"{self.number + 1}.json").exists()
-
-    def end(self, outcome: str, **details: Any) -> None:
-        self._ended.set()
-        self._thread.join()
-        try:
-            _write_end(self.path, self.owner, outcome, **details)
-        except OSError as error:  # its silence will tell the others
-            print(f"it was not written down that {self.path} ended ({outcome}): {error}", file=sys.stderr, flush=True)
-
-    def _beat(self, every_seconds: float) -> None:
-        while not self._ended.wait(every_seconds):
-            with contextlib.suppress(OSError):  # a file system that is away for a moment must not end a trial
-                os.utime(self.path)
 
 
 class Queue:
@@ -138,8 +87,8 @@ class Queue:
                 self.store.clear(trial_id)
 
     def _clean(self, trial_id: str) -> None:
-        """A lost attempt is written down as such. One that was only suspended finds its half-written files gone, and
-        that it was taken over."""
+        """A lost attempt is written down as such. A worker that was only suspended finds its half-written files gone,
+        and its trial taken over."""
         for attempt in self._attempts(trial_id):
             if attempt.lost(self.rules):
                 end_attempt(attempt.path, "lost")
@@ -154,8 +103,8 @@ class Queue:
         except FileNotFoundError:
             return []
         numbers = sorted(int(name.removesuffix(".json")) for name in names if name.removesuffix(".json").isdecimal())
-        found = (self._read(folder / f"{number}.json", number) for number in numbers)
-        return [attempt for attempt in found if attempt is not None]
+        attempts = (self._read(folder / f"{number}.json", number) for number in numbers)
+        return [attempt for attempt in attempts if attempt is not None]
 
     def _read(self, path: Path, number: int) -> Attempt | None:
         try:
@@ -177,28 +126,6 @@ class Queue:
                 with tempfile.TemporaryFile(dir=self.store.root) as probe:
                     self._clock_offset = os.fstat(probe.fileno()).st_mtime - time.time()
         return time.time() + self._clock_offset
-
-
-def end_attempt(path: Path, outcome: str, **details: Any) -> None:
-    """Writes down how an attempt of another process ended."""
-    try:
-        owner = json.loads(path.read_bytes())
-    except (OSError, ValueError):
-        owner = {}
-    _write_end(path, owner if isinstance(owner, dict) else {}, outcome, **details)
-
-
-def _write_end(path: Path, owner: dict[str, Any], outcome: str, **details: Any) -> None:
-    write_json(path, {**owner, "outcome": outcome, "ended": time.time(), **details})
-
-
-def _is_gone(owner: dict[str, Any]) -> bool:
-    this_job = owner.get("slurm_job") is not None and owner["slurm_job"] == slurm_job.job()
-    if this_job and owner.get("slurm_restarts", 0) < slurm_job.restarts():
-        return True  # this very job, before it was requeued
-    if owner.get("host") != host() or not isinstance(owner.get("pid"), int) or not 0 < owner["pid"] < 2**31:
-        return False
-    return not process_lives(owner["pid"], owner.get("pid_started"))
 
 
 def _stuck(attempts: list[Attempt]) -> bool:

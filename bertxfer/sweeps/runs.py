@@ -63,8 +63,8 @@ def run_sweep(sweep: Sweep, launcher: Launcher) -> list[Result | None]:
     print(f"{len(done)} of {len(ids)} trials done, results in {store.root / 'trials'}")
     if launched is not None and not launched.waited_for:
         return results
-    for tracker, lacking in Counter(name for _, name in tracking.lacking(done, store, sweep.runtime.track)).items():
-        print(f"{tracker} lacks {lacking} of them; `python -m bertxfer track {tracker} {frozen.name}` logs them")
+    for tracker, unlogged in Counter(name for _, name in tracking.lacking(done, store, sweep.runtime.track)).items():
+        print(f"{tracker} lacks {unlogged} of them; `python -m bertxfer track {tracker} {frozen.name}` logs them")
     if launched is not None:
         _account_for(frozen.trials, launched.queue, launched.stopped)
     return results
@@ -93,7 +93,7 @@ def _tidy(sweep: Manifest, queue: Queue) -> None:
 
 
 def _account_for(trials: Sequence[Trial], queue: Queue, stopped: bool) -> None:
-    """Says what did not end in a result, and why; the exit status then is not zero."""
+    """Says what did not end in a result, and why; then the exit status is not zero."""
     states = {trial.id: queue.situation(trial.id, trial.outputs).state for trial in trials}
     failed = [trial_id for trial_id, state in states.items() if state == "failed"]
     for trial_id in failed[:20]:

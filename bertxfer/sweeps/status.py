@@ -75,9 +75,9 @@ def _show_sweep(console: Console, sweep: Manifest) -> None:
         science = trial.science
         state = watch.situations[trial.id].state
         size = science.data.n or (f"{science.data.fraction:g} of all" if science.data.fraction else "all")
-        told = _told(sweep.store, trial.id, watch.situations[trial.id])
+        detail = _detail(sweep.store, trial.id, watch.situations[trial.id])
         seed = str(science.seeds["order"])
-        rows.append((trial.id, science.task.name, str(size), seed, chains.describe(science), state, told))
+        rows.append((trial.id, science.task.name, str(size), seed, chains.describe(science), state, detail))
     if len(rows) > MANY:
         _print_lines([columns, *rows])
     else:
@@ -95,7 +95,7 @@ def _print_lines(rows: Sequence[tuple[str, ...]]) -> None:
         print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
 
 
-def _told(store: Store, trial_id: str, situation: Situation) -> str:
+def _detail(store: Store, trial_id: str, situation: Situation) -> str:
     latest = situation.latest
     if situation.state == "done":
         try:
@@ -105,7 +105,7 @@ def _told(store: Store, trial_id: str, situation: Situation) -> str:
         return score_text(result) if result is not None else ""
     if situation.state == "running" and latest is not None:
         where = latest.owner.get("slurm_job") or str(latest.owner.get("host", "?")).split()[0]
-        return f"attempt {latest.number} on {where}, heard of {max(0.0, latest.silent_for):.0f} s ago"
+        return f"attempt {latest.number} on {where}, last heard from {max(0.0, latest.silent_for):.0f} s ago"
     if situation.state == "failed":
         return store.why_failed(trial_id)
     return "" if latest is None else f"attempt {latest.number} ended: {latest.outcome or 'lost'}"
@@ -122,7 +122,7 @@ def _show_trial(console: Console, store: Store, trial_id: str) -> None:
         "task": science.task.name,
         "treatment": chains.describe(science),
         "seeds": science.seeds,
-        "told": store.why_failed(trial_id) if failed else _told(store, trial_id, situation),
+        "detail": store.why_failed(trial_id) if failed else _detail(store, trial_id, situation),
         "attempts": len(list((store.folder(trial_id) / "attempts").glob("*.json"))),
         "folder": store.folder(trial_id),
     }

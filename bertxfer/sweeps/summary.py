@@ -13,11 +13,11 @@ from bertxfer.trials.science import Science
 MINI_NOTE = "mini model and generated language: they show the method and say nothing about English"
 
 
-def line(result: Result, how: str) -> str:
+def line(result: Result, state: str) -> str:
     score = score_text(result)
     seconds = seconds_of(result["timings"])
     return (
-        f"{how:6}  {result['id']}  {result['model']}  {result['task']}  n={result['n_train']}  "
+        f"{state:6}  {result['id']}  {result['model']}  {result['task']}  n={result['n_train']}  "
         f"seed={result['seed']}  {result['treatment_text']}  score={score}  ({seconds:.1f} s)"
     )
 
@@ -71,15 +71,15 @@ def _labels(sciences: Sequence[Science], columns: Sequence[Column]) -> list[str]
     labels = [group.treatment for group in groups]
     for members in cells.values():
         if len({groups[i] for i in members}) > 1:
-            told = replicates.differing([sciences[i] for i in members])
-            for i, settings in zip(members, told, strict=True):
+            differing = replicates.differing([sciences[i] for i in members])
+            for i, settings in zip(members, differing, strict=True):
                 labels[i] = ", ".join([labels[i], *(f"{name}={value}" for name, value in settings.items())])
     return labels
 
 
-def _cell(given: list[float | None]) -> str:
-    scores = [100 * score for score in given if score is not None]
-    without = f", {len(given) - len(scores)} undefined" if len(scores) < len(given) else ""
+def _cell(values: list[float | None]) -> str:
+    scores = [100 * score for score in values if score is not None]
+    without = f", {len(values) - len(scores)} undefined" if len(scores) < len(values) else ""
     if not scores:
         return f"- ({without.removeprefix(', ')})" if without else "-"
     if len(scores) == 1:

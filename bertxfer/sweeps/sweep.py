@@ -63,20 +63,20 @@ def places_of(
 
 def sweep_of(overrides: Sequence[str], composer: Composes, inputs: Inputs | None = None) -> Sweep:
     """Every place that the words of a multirun mean, with its trial."""
-    found, shared = [], []
+    points, shared = [], []
     for point, config in places_of(overrides, composer, inputs):
-        found.append(point)
+        points.append(point)
         shared.append((config.runtime, config.artifacts))
     if any(one != shared[0] for one in shared):
         raise ConfigError(
             "runtime", "is not an axis, nor is artifacts: they change no result, so a sweep's trials share them"
         )
     trackers.check(shared[0][0].track)
-    return Sweep(found, *shared[0], _name(axes_of(overrides, composer.loader)))
+    return Sweep(points, *shared[0], _name(axes_of(overrides, composer.loader)))
 
 
 def notes_of(overrides: Sequence[str], composer: Composes) -> list[str]:
-    """What a user should know of how the grids of an experiment were fitted to the model."""
+    """What a user should know about how the grids of an experiment were fitted to the model."""
     return _wanted(axes_of(overrides, composer.loader), composer)[1]
 
 
@@ -87,10 +87,10 @@ def _wanted(command_line: Axes, composer: Composes) -> tuple[list[tuple[str, ...
         return points(command_line, []), []
     fitted, notes = [], []
     by_model = _by_model(experiment or [{}], command_line)
-    for model_words, own in by_model.items():
+    for model_words, model_grids in by_model.items():
         chosen = composer.compose([*command_line.get("experiment", [])[:1], *model_words])
-        shape, stand_ins = _shape(chosen, [*own, command_line]), chosen.model.stand_ins
-        before = [grids.shaped(grid, shape) for grid in own]
+        shape, stand_ins = _shape(chosen, [*model_grids, command_line]), chosen.model.stand_ins
+        before = [grids.shaped(grid, shape) for grid in model_grids]
         after = [grids.stood_in(grid, stand_ins) for grid in before]
         notes.append(grids.stand_in_note(chosen.model.name, before, after))
         if _scale(command_line, chosen) == "tiny":
@@ -101,14 +101,14 @@ def _wanted(command_line: Axes, composer: Composes) -> tuple[list[tuple[str, ...
 
 
 def _by_model(experiment: Sequence[Axes], command_line: Axes) -> dict[tuple[str, ...], list[Axes]]:
-    """The grids of each model, which they name themselves or have from the command line."""
-    found: dict[tuple[str, ...], list[Axes]] = {}
+    """The grids of each model, which a grid names itself or takes from the command line."""
+    by_model: dict[tuple[str, ...], list[Axes]] = {}
     for grid in experiment:
         models = {key: words for key, words in {**grid, **command_line}.items() if _of_model(key)}
         for model_words in product(*models.values()):
-            own = {key: [word] for key, word in zip(models, model_words, strict=True)}
-            found.setdefault(model_words, []).append({**grid, **own})
-    return found
+            model = {key: [word] for key, word in zip(models, model_words, strict=True)}
+            by_model.setdefault(model_words, []).append({**grid, **model})
+    return by_model
 
 
 def _of_model(key: str) -> bool:
@@ -116,20 +116,20 @@ def _of_model(key: str) -> bool:
 
 
 def _shape(chosen: DictConfig, axes: Sequence[Axes]) -> Shape | None:
-    """Asked for only where an axis needs it: a model that nobody has may be enough for the rest."""
+    """Looked up only where an axis needs it: the rest works even with a model that is not there."""
     if not any(grids.has_shape(one) for one in axes):
         return None
     model = OmegaConf.to_object(chosen.model)
     assert isinstance(model, Model)
-    found = pretrained.find(model)
-    return Shape(found.layers, found.heads)
+    pretrained_model = pretrained.find(model)
+    return Shape(pretrained_model.layers, pretrained_model.heads)
 
 
 def _scale(command_line: Axes, chosen: DictConfig) -> str | None:
     typed = command_line.get("scale", [f"scale={chosen.scale or 'null'}"])
     scale = None if typed[0] == "scale=null" else typed[0].split("=", 1)[1]
     if len(typed) > 1 or scale not in grids.SCALES:
-        raise ConfigError("scale", f"{scale!r} is no scale; it is tiny, or null for the papers' own")
+        raise ConfigError("scale", f"{scale!r} is not a scale; use tiny, or null for the papers' own")
     return scale
 
 
@@ -142,10 +142,10 @@ def _experiment_grids(command_line: Axes, composer: Composes) -> list[Axes]:
     name = chosen[0].split("=", 1)[1]
     if name.startswith("/") or ".." in name.split("/"):
         raise ConfigError("experiment", f"{name!r} is a path, not a name; --config-dir FOLDER adds FOLDER/experiment")
-    found = composer.compose(chosen).get("grids")
-    if found is None:
+    composed = composer.compose(chosen).get("grids")
+    if composed is None:
         return []
-    plain = OmegaConf.to_container(found)
+    plain = OmegaConf.to_container(composed)
     if not isinstance(plain, list) or not all(isinstance(grid, dict) for grid in plain):
         raise ConfigError("grids", "is a list of grids, each a mapping of keys to values")
     return [grid_axes(grid, composer.loader) for grid in plain]

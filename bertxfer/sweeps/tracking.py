@@ -1,6 +1,6 @@
-"""Finished trials in TensorBoard, MLflow or Weights & Biases: told from the store, so that tracking changes no number.
+"""Finished trials in TensorBoard, MLflow or Weights & Biases: read from the store, so that tracking changes no number.
 
-A trial is logged whole, once, after its result is stored. What cannot be logged is said, and can be logged later.
+A trial is logged whole, once, after its result is stored. What cannot be logged is reported, and can be logged later.
 """
 
 import json
@@ -18,7 +18,7 @@ from bertxfer.trials.science import Science, flatten
 
 
 def track(trial_id: str, store: Store, names: Sequence[str], say: Callable[[str], None]) -> bool:
-    """Logs a finished trial where it is not yet logged. A tracker that fails is said, and fails nothing else."""
+    """Logs a finished trial where it is not logged yet. A tracker that fails is reported, and fails nothing else."""
     whole = True
     for name in dict.fromkeys(names):
         if is_logged(trial_id, store, name):
@@ -38,7 +38,7 @@ def track(trial_id: str, store: Store, names: Sequence[str], say: Callable[[str]
 _hung: set[str] = set()  # trackers that this process waited for in vain
 
 
-def _log(name: str, told: Story, root: Path) -> None:
+def _log(name: str, trial: Story, root: Path) -> None:
     """In a thread, which is left behind if the tracker hangs: the trials to come must not wait for it."""
     if name in _hung:
         raise TimeoutError("it hung before")
@@ -46,7 +46,7 @@ def _log(name: str, told: Story, root: Path) -> None:
 
     def log() -> None:
         try:
-            TRACKERS[name](told, root)
+            TRACKERS[name](trial, root)
         except Exception as error:
             failures.append(error)
 
@@ -61,7 +61,7 @@ def _log(name: str, told: Story, root: Path) -> None:
 
 
 def lacking(trial_ids: Iterable[str], store: Store, names: Sequence[str]) -> list[tuple[str, str]]:
-    """The trials that trackers were not told of, each with the tracker."""
+    """The trials that are missing in trackers, each with the tracker."""
     pairs = ((trial_id, name) for trial_id in trial_ids for name in dict.fromkeys(names))
     return [(trial_id, name) for trial_id, name in pairs if not is_logged(trial_id, store, name)]
 
@@ -100,7 +100,7 @@ def _course(history: Path) -> dict[int, Values]:
     course: dict[int, Values] = {}
     for line in history.read_text(encoding="utf-8").splitlines():
         event = json.loads(line)
-        step = event.pop("step", event.get("epoch"))  # a probe's events are of epochs
+        step = event.pop("step", event.get("epoch"))  # a probe's events are epochs
         where = "train" if "loss" in event else "dev"
         values = {name if name == "epoch" else f"{where}/{name}": value for name, value in event.items()}
         course.setdefault(step, {}).update(_defined(values))

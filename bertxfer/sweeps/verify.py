@@ -39,9 +39,9 @@ class Verdict:
         return self.agreement in (BITS, CLOSE)
 
     def __str__(self) -> str:
-        told = f"{self.agreement}{f': {self.words}' if self.words else ''}"
+        verdict = f"{self.agreement}{f': {self.words}' if self.words else ''}"
         changed = f" (changed since: {', '.join(self.changed)})" if self.changed else ""
-        return f"{self.trial_id}  {told}{changed}"
+        return f"{self.trial_id}  {verdict}{changed}"
 
 
 def done(store: Store, name: str | None) -> list[str]:
@@ -92,7 +92,7 @@ def compare(stored: Result, again: Result, before: Any, now: Any, tolerance: flo
     off = [(name, _off(value, again["metrics"].get(name))) for name, value in stored["metrics"].items()]
     off.append(("score", _off(stored["score"], again["score"])))
     name, most = max(off, key=lambda pair: pair[1])
-    words = f"{name} is off by {most:.3g}, {tolerance:g} is allowed" if most else "equal metrics of other bits"
+    words = f"{name} is off by {most:.3g}, {tolerance:g} is allowed" if most else "equal metrics, but not the same bits"
     words += "; its predictions are lost" if lost else f"; {_alike(before, now)}"
     return Verdict(trial_id, CLOSE if most <= tolerance else APART, words, changed)
 
@@ -103,29 +103,29 @@ def counted(verdicts: Sequence[Verdict]) -> str:
 
 
 def stored_trial(trial_id: str, store: Store, result: Result) -> Trial:
-    """The trial as it was run: its stored config, and where its inputs lay."""
+    """The trial as it was run: its stored config, and where its inputs were."""
     science = Science.from_dict(store.config(trial_id))
     if science.semantics != SEMANTICS:
         raise BertxferError(
             f"it was computed under semantics {science.semantics}, and this version computes {SEMANTICS}; check out "
             f"revision {result['environment'].get('git_revision') or 'of that time'}"
         )
-    if isinstance(lay := result.get("inputs"), dict):
-        model_at = pretrained.still_at(lay["model_at"], science.model.name)
-        return Trial(trial_id, science, model_at, lay["data_at"], tuple(lay["stages_at"]))
+    if isinstance(inputs := result.get("inputs"), dict):
+        model_at = pretrained.still_at(inputs["model_at"], science.model.name)
+        return Trial(trial_id, science, model_at, inputs["data_at"], tuple(inputs["stages_at"]))
     frozen = _frozen(trial_id, store)
     if frozen is not None and Path(frozen.model_at).is_dir():
         return replace(frozen, outputs=())
     tasks = [science.task, *(stage.task for stage in (science.chain.stages if science.chain else ()))]
     if any(task.source == "files" for task in tasks):
-        raise BertxferError("its result does not say where its files lay, and no sweep here does")
-    found = pretrained.find(Model(name=science.model.name, revision=science.model.version))
-    own, *stages = (None if task.source == "mini" else task.dataset for task in tasks)
-    return Trial(trial_id, science, found.where, own, tuple(stages))
+        raise BertxferError("its result does not say where its files were, and no sweep here does")
+    model = pretrained.find(Model(name=science.model.name, revision=science.model.version))
+    data_at, *stages_at = (None if task.source == "mini" else task.dataset for task in tasks)
+    return Trial(trial_id, science, model.where, data_at, tuple(stages_at))
 
 
 def _frozen(trial_id: str, store: Store) -> Trial | None:
-    """The trial as a sweep has it: the first release wrote only there where inputs lay."""
+    """The trial as a sweep has it: the first release wrote the paths of inputs only there."""
     for folder in sorted(path.parent for path in (store.root / "sweeps").glob("*/manifest.json")):
         for trial in manifest.read(folder).trials:
             if trial.id == trial_id:
@@ -134,7 +134,7 @@ def _frozen(trial_id: str, store: Store) -> Trial | None:
 
 
 def _runtime(stored: Result) -> Runtime:
-    """As many threads as then, since other sums are other last bits; the CPU again where it was one."""
+    """As many threads as then, since the order of sums decides the last bits; the CPU again if it was the CPU."""
     threads = stored["environment"].get("threads")
     device = "cpu" if stored["environment"].get("device") == "cpu" else "auto"
     return Runtime(device=device, threads=threads if isinstance(threads, int) else None, checkpoint_seconds=1e9)
@@ -150,9 +150,9 @@ def _predictions(store: Store, trial_id: str) -> Any:
 
 
 def _alike(before: Any, now: Any) -> str:
-    one, other = before["prediction"].to_pylist(), now["prediction"].to_pylist()
-    same = sum(a == b for a, b in zip(one, other, strict=False))
-    return f"{same} of {max(len(one), len(other))} predictions are the same"
+    old, new = before["prediction"].to_pylist(), now["prediction"].to_pylist()
+    same = sum(a == b for a, b in zip(old, new, strict=False))
+    return f"{same} of {max(len(old), len(new))} predictions are the same"
 
 
 def _off(one: float | None, other: float | None) -> float:

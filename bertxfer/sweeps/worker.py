@@ -21,17 +21,18 @@ from bertxfer.config.schema import Runtime
 from bertxfer.errors import BertxferError
 from bertxfer.store.store import Store
 from bertxfer.sweeps import manifest
+from bertxfer.sweeps.attempt import Rules, end_attempt
 from bertxfer.sweeps.draining import Taken, drain
-from bertxfer.sweeps.queue import Queue, Rules, end_attempt
+from bertxfer.sweeps.queue import Queue
 from bertxfer.sweeps.stop import Stop
 from bertxfer.system import slurm_job
 from bertxfer.system.files import write_json
 from bertxfer.system.processes import say_at_once, whoami
 
 RELEASED = 75  # exit status of a child that gave its trial back before the sweep was done
-REFUSED = 65  # of one that cannot read the sweep, which another one could not either
-# A child is given up after so many times the silence that loses it its trial: what is only slow, as a model that comes
-# from a busy disk, is left alone where nobody else wants the trial.
+REFUSED = 65  # of one that cannot read the sweep; another one could not either
+# A child is given up after so many times the silence that loses it its trial: one that is only slow,
+# such as one loading a model from a busy disk, is left alone while nobody else wants the trial.
 HUNG = 10
 
 
@@ -78,9 +79,9 @@ def supervise(post: Post) -> None:
 def main() -> int:
     """The draining child: `python -m bertxfer.sweeps.worker`, its post as JSON on standard input."""
     _end_with_parent()
-    told = json.loads(sys.stdin.read())
-    card, supervisor = Path(told.pop("card")), told.pop("supervisor")
-    post = _post(told)
+    orders = json.loads(sys.stdin.read())
+    card, supervisor = Path(orders.pop("card")), orders.pop("supervisor")
+    post = _post(orders)
     try:
         sweep = manifest.read(Path(post.sweep))
     except BertxferError as error:
@@ -104,8 +105,8 @@ def main() -> int:
     return RELEASED if stop() else 0
 
 
-def _post(told: dict[str, Any]) -> Post:
-    return Post(**{**told, "rules": Rules(**told["rules"])})
+def _post(plain: dict[str, Any]) -> Post:
+    return Post(**{**plain, "rules": Rules(**plain["rules"])})
 
 
 def _start_child(post: Post, card: Path) -> "subprocess.Popen[str]":
@@ -137,23 +138,23 @@ def _wait(child: "subprocess.Popen[str]", stop: Stop, card: Path, stale_seconds:
     stop and does not: as long as it is there, the next launch counts on this worker.
     """
     every_seconds = min(5.0, stale_seconds / 6)
-    told, touched = False, 0.0
+    told_to_stop, touched = False, 0.0
     beats: list[float] = []  # when the child last touched each of its open attempts
     unheard = unheeded = 0  # counted, not timed: a job that was suspended as a whole has not been silent
     while (status := child.poll()) is None:
-        if stop() and not told:
+        if stop() and not told_to_stop:
             child.send_signal(signal.SIGTERM)
-            told = True
+            told_to_stop = True
         if time.monotonic() - touched > every_seconds:
             before, beats = beats, []
-            with contextlib.suppress(OSError):  # a disk that is away or read-only says nothing of the child
+            with contextlib.suppress(OSError):  # a disk that is away or read-only says nothing about the child
                 os.utime(card)
                 beats = [path.stat().st_mtime for path in _open_attempts(card).values()]
             unheard = unheard + 1 if beats and beats == before else 0
-            unheeded += told
+            unheeded += told_to_stop
             if max(unheard, unheeded) * every_seconds > HUNG * stale_seconds:
-                what = "nothing was heard of" if unheard > unheeded else "there was no end of"
-                say_at_once(f"{what} process {child.pid} for {HUNG * stale_seconds:g} s: it is killed")
+                fault = "was silent" if unheard > unheeded else "did not end"
+                say_at_once(f"process {child.pid} {fault} for {HUNG * stale_seconds:g} s: it is killed")
                 child.kill()
                 unheard = unheeded = 0
             touched = time.monotonic()
@@ -177,7 +178,7 @@ def _close_attempts(card: Path, status: int, store: Store) -> bool:
 
 def _open_attempts(card: Path) -> dict[str, Path]:
     """The attempts of the child that it has not ended, by their trials."""
-    found = {}
+    still_open = {}
     try:
         attempts: dict[str, str] = json.loads(card.read_text(encoding="utf-8"))["attempts"]
     except (OSError, ValueError, KeyError):
@@ -185,8 +186,8 @@ def _open_attempts(card: Path) -> dict[str, Path]:
     for trial_id, name in attempts.items():
         with contextlib.suppress(OSError, ValueError):
             if json.loads(Path(name).read_text(encoding="utf-8")).get("outcome") is None:
-                found[trial_id] = Path(name)
-    return found
+                still_open[trial_id] = Path(name)
+    return still_open
 
 
 def _end_with_parent() -> None:

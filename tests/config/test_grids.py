@@ -95,7 +95,7 @@ def test_the_first_dev_rows_are_another_trial_and_all_of_them_the_old_one() -> N
 
 def test_the_command_line_fits_axes_to_the_model_and_what_is_typed_stays(bertxfer: Run, tmp_path: Path) -> None:
     words = ["-m", "scheme=incremental", "k=0..L", "scale=small", "experiment=mini"]
-    assert "scale: 'small' is no scale" in only_line(bertxfer(*words).stderr)
+    assert "scale: 'small' is not a scale" in only_line(bertxfer(*words).stderr)
     ran = bertxfer(
         "-m", "scheme=incremental", "k=L-1..L", "data.n=8", "data.dev_n=8", "training.epochs=1", "hydra/launcher=inline"
     )

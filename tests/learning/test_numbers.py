@@ -9,9 +9,10 @@ import pytest
 import torch
 
 from bertxfer.errors import TrialError
-from bertxfer.learning import evaluation, probing
+from bertxfer.learning import evaluation
 from bertxfer.learning.data import Dataset
-from bertxfer.learning.run import refuse_what_is_no_number
+from bertxfer.learning.finite import refuse_non_finite
+from bertxfer.learning.probes.course import Course
 from bertxfer.report import blocks, bootstrap, tables
 from bertxfer.report import frame as frames
 from bertxfer.report import statistics as stats
@@ -52,10 +53,10 @@ def test_weights_that_the_last_step_ruins_are_no_result(shallow_model: Path, tmp
 
 def test_a_ruined_tensor_that_no_dev_text_uses_is_seen(shallow_model: Path) -> None:
     sound = {"a": torch.ones(3), "b": torch.ones(2)}
-    refuse_what_is_no_number(sound)
+    refuse_non_finite(sound)
     sound["b"][1] = math.inf
-    with pytest.raises(TrialError, match="no finite numbers after the last step: b; a lower"):
-        refuse_what_is_no_number(sound)
+    with pytest.raises(TrialError, match="not finite numbers after the last step: b; a lower"):
+        refuse_non_finite(sound)
 
 
 def test_a_nan_is_no_class() -> None:
@@ -70,10 +71,10 @@ def test_a_nan_is_no_class() -> None:
 
 def test_a_probe_that_never_learned_is_not_scored_as_it_was_drawn() -> None:
     """Early stopping keeps the weights of the best epoch; where no held-out loss was a number there is none."""
-    never = probing.Course(4, torch.ones(2, 2), torch.full((2, 2), math.nan), counted=[0, 1], epochs=[2, 2])
+    never = Course(4, torch.ones(2, 2), torch.full((2, 2), math.nan), counted=[0, 1], epochs=[2, 2])
     with pytest.raises(TrialError, match="held-out rows was never a number"):
-        never.refuse_what_is_no_number(0)
-    never.refuse_what_is_no_number(1)
+        never.refuse_non_finite(0)
+    never.refuse_non_finite(1)
 
 
 def test_a_single_class_is_undefined_from_the_result_to_the_report(

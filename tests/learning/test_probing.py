@@ -12,6 +12,7 @@ from torch import nn
 from bertxfer.errors import ConfigError
 from bertxfer.learning import encoders, features, heads, probing, start
 from bertxfer.learning.data import epoch_order
+from bertxfer.learning.probes import stack
 from bertxfer.learning.run import load_data
 from bertxfer.store.store import Store
 from bertxfer.system import seeds
@@ -123,8 +124,8 @@ def test_the_states_of_a_text_do_not_depend_on_its_company(low_model: Path, tmp_
     def states(root: str, *sets: object) -> dict[bytes, torch.Tensor]:
         artifacts = Store(tmp_path / root).artifacts
         cpu = torch.device("cpu")
-        found, places = features.collect(one, sets, [3], artifacts, begin.encoder, cpu, lambda: None)  # type: ignore[arg-type]
-        return {key: found[0, place] for key, place in places.items()}
+        found, positions = features.collect(one, sets, [3], artifacts, begin.encoder, cpu, lambda: None)  # type: ignore[arg-type]
+        return {key: found[0, position] for key, position in positions.items()}
 
     few, many = states("few", train), states("many", dev, train)
     assert len(few) <= 40 < len(many)
@@ -199,10 +200,10 @@ def test_a_probe_behind_a_chain_reads_the_fine_tuned_encoder(shallow_model: Path
 
 def test_a_probe_that_diverges_fails_alone(low_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bad, good = (trial(*tiny_words(low_model), *PROBE, f"probe.layer={layer}") for layer in (2, 3))
-    initial = probing._initial
+    initial = stack._initial
     poisoned = iter([True, False])
     monkeypatch.setattr(
-        probing,
+        stack,
         "_initial",
         lambda *given: {n: t * math.nan if n == "bias" and next(poisoned) else t for n, t in initial(*given).items()},
     )

@@ -279,7 +279,7 @@ def test_a_process_that_does_not_stop_when_told_is_killed(tmp_path: Path, capfd:
     stop = Stop()
     stop.asked = True
     assert worker._wait(child, stop, tmp_path / "card.json", stale_seconds=0.3) == -signal.SIGKILL
-    assert f"there was no end of process {child.pid} for 3 s: it is killed" in capfd.readouterr().out
+    assert f"process {child.pid} did not end for 3 s: it is killed" in capfd.readouterr().out
 
 
 def test_a_worker_imports_no_package_for_tables_or_statistics(bertxfer: Run, tiny_model: Path, tmp_path: Path) -> None:

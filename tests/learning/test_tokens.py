@@ -123,7 +123,7 @@ def test_many_workers_at_once_make_it_once(tmp_path: Path) -> None:
 def test_a_trial_says_which_rows_it_saw(tiny_model: Path, tmp_path: Path) -> None:
     """The digest follows the rows: another sample is another, another scheme is not."""
     from bertxfer.learning import data
-    from bertxfer.learning.run import data_digest
+    from bertxfer.learning.digests import data_digest
     from bertxfer.tasks import source_of
     from bertxfer.trials.trial import trial_of
     from tests.helpers.commands import tiny_words

@@ -135,7 +135,7 @@ def test_a_real_sweep_by_its_name(bertxfer: Run, shallow_model: Path, tmp_path: 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["nothing"], "'nothing' is no sweep"),
+        (["nothing"], "'nothing' is not a sweep"),
         (["-m", "experiment=nothing"], "experiment: 'nothing' is not there"),
         (["-m", "k=3", "nonsense"], "nonsense: is neither key=value nor the name of a sweep"),
         ([], "there is no sweep in"),

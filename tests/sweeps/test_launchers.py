@@ -153,7 +153,7 @@ def test_the_last_trial_is_not_held_up_by_a_process_that_hangs(
             os.kill(hung["pid"], signal.SIGKILL)
     assert outcomes(tmp_path) == {hung["trial"]: ["crashed", "done"]}
     said = "".join(path.read_text() for path in (tmp_path / "out" / "sweeps").glob("*/logs/*.out"))
-    assert f"nothing was heard of process {hung['pid']} for 10 s: it is killed" in said
+    assert f"process {hung['pid']} was silent for 10 s: it is killed" in said
 
 
 def test_two_launchers_at_once_run_each_trial_once(start: Start, shallow_model: Path, tmp_path: Path) -> None:
@@ -204,7 +204,7 @@ def test_status_of_a_sweep_and_of_a_trial(bertxfer: Run, shallow_model: Path, tm
     assert "as pretrained" in trial and "accuracy" in trial
     nothing = bertxfer("status", "nonsense")
     assert nothing.returncode == 1
-    assert "'nonsense' is no sweep; there are: sweep-" in nothing.stderr
+    assert "'nonsense' is not a sweep; there are: sweep-" in nothing.stderr
 
 
 def test_another_sweeper_gets_scores_back(bertxfer: Run, shallow_model: Path) -> None:
@@ -227,7 +227,7 @@ def test_every_gpu_gets_its_workers(
     monkeypatch: pytest.MonkeyPatch, visible: str, settings: dict[str, int], places: list[str | None]
 ) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
-    assert Local(**settings).places() == places
+    assert Local(**settings).devices() == places
     assert Local(**settings).wanted(1) == 1
 
 
@@ -235,8 +235,8 @@ def test_no_gpu_means_cores_by_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))
     assert visible_gpus() == []
-    assert len(Local(threads=2).places()) == 4
-    assert len(Local(threads=16).places()) == 1
+    assert len(Local(threads=2).devices()) == 4
+    assert len(Local(threads=16).devices()) == 1
 
 
 def test_arrays_fit_the_cluster() -> None:

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from bertxfer.store.store import Store
-from bertxfer.sweeps.queue import Attempt, Queue, Rules
+from bertxfer.sweeps.attempt import Attempt, Rules
+from bertxfer.sweeps.queue import Queue
 
 RULES = Rules(stale_seconds=5, max_crashes=2)
 TRIAL = "0123456789abcdef"
@@ -75,7 +76,8 @@ def test_a_silent_worker_loses_its_trial_and_can_tell(tmp_path: Path) -> None:
 
 def test_a_dead_process_of_this_machine_is_noticed_at_once(tmp_path: Path) -> None:
     code = (
-        "import sys; from bertxfer.sweeps.queue import Queue, Rules; from bertxfer.store.store import Store\n"
+        "import sys; from bertxfer.sweeps.attempt import Rules; from bertxfer.sweeps.queue import Queue\n"
+        "from bertxfer.store.store import Store\n"
         f"Queue(Store(sys.argv[1]), 'first', Rules(1000)).take('{TRIAL}'); import os; os._exit(9)"
     )
     subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False)

@@ -44,7 +44,7 @@ def test_a_trial_is_logged_when_it_ends(bertxfer: Run, shallow_model: Path, tmp_
     # A launcher that looks this often sees the result before the worker has logged it.
     ran = bertxfer(*words, "-m", "seed=3", "hydra.launcher.workers=1", "+hydra.launcher.poll_seconds=0.02")
     assert ran.returncode == 0 and "lacks" not in ran.stdout, ran.stderr + ran.stdout
-    assert "all trials have ended; tensorboard is told of the last ones" in ran.stdout
+    assert "all trials have ended; the last ones are logged to tensorboard" in ran.stdout
     folder, result, history = stored(tmp_path)
     found = scalars(tmp_path, folder.name)
     steps = [event for event in history if "loss" in event]

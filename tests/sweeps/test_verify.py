@@ -62,7 +62,7 @@ def test_what_cannot_be_run_again_says_why(store: Store, bertxfer: Run, shallow_
     path.write_text(json.dumps(told))
     ran = bertxfer("verify", one.id)
     assert ran.returncode == 1 and "could not be run again: model.name: " in ran.stdout
-    assert "is no sweep" in only_line(bertxfer("verify", "nothing").stderr)
+    assert "is not a sweep" in only_line(bertxfer("verify", "nothing").stderr)
 
 
 def test_the_sample_is_seeded() -> None:

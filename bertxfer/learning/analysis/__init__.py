@@ -14,7 +14,7 @@ from bertxfer.system.files import write_whole
 
 
 def write(finished: Finished, weights_digest: str) -> None:
-    """Leaves in the trial's folder what is wanted of it beside its result and is not there."""
+    """Writes what is wanted of the trial beside its result and is not stored yet."""
     trial, store = finished.trial, finished.store
     for output in store.lacking(trial.id, trial.outputs):
         if output == "encoder":

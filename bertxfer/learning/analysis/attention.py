@@ -25,14 +25,14 @@ def measure(finished: Finished) -> Rows:
     models = {"finetuned": finished.model.encoder, **dict(finished.references())}
     shape = (len(MEASURES), science.model.layers, science.model.heads)
     sums = {name: torch.zeros(shape, dtype=torch.float64) for name in models}
-    with _giving_attention(models.values(), device), torch.inference_mode():
-        for places in _batches(chosen, dev.lengths()):
-            batch = dev.padded(places, device)
+    with _returning_attention(models.values(), device), torch.inference_mode():
+        for examples in _batches(chosen, dev.lengths()):
+            batch = dev.padded(examples, device)
             to_separators = (batch["input_ids"] == separator).double().cpu()[None, :, None, None, :]
             maps = {name: _maps(model, batch) for name, model in models.items()}
-            for name, own in maps.items():
-                similarity = nn.functional.cosine_similarity(own.flatten(3), maps["finetuned"].flatten(3), dim=3)
-                to_cls, to_sep = own[..., 0].mean(3), (own * to_separators).sum(4).mean(3)
+            for name, attention in maps.items():
+                similarity = nn.functional.cosine_similarity(attention.flatten(3), maps["finetuned"].flatten(3), dim=3)
+                to_cls, to_sep = attention[..., 0].mean(3), (attention * to_separators).sum(4).mean(3)
                 sums[name] += torch.stack([similarity, to_cls, to_sep]).sum(2)
     return list(_rows({name: total / len(chosen) for name, total in sums.items()}, len(chosen)))
 
@@ -44,16 +44,16 @@ def sample(size: int, seed: int) -> list[int]:
 def _batches(chosen: list[int], lengths: list[int]) -> Iterator[list[int]]:
     """Examples of one length share a batch: then there is no padding to leave out."""
     by_length: dict[int, list[int]] = {}
-    for place in chosen:
-        by_length.setdefault(lengths[place], []).append(place)
-    for length, places in by_length.items():
+    for example in chosen:
+        by_length.setdefault(lengths[example], []).append(example)
+    for length, examples in by_length.items():
         size = max(1, MAP_CELLS // length**2)
-        yield from (places[i : i + size] for i in range(0, len(places), size))
+        yield from (examples[i : i + size] for i in range(0, len(examples), size))
 
 
 @contextlib.contextmanager
-def _giving_attention(models: Iterable[Any], device: torch.device) -> Iterator[None]:
-    """Only the eager implementation gives its attention away."""
+def _returning_attention(models: Iterable[Any], device: torch.device) -> Iterator[None]:
+    """Only the eager implementation returns its attention."""
     before = {model: model.config._attn_implementation for model in models}
     for model in before:
         model.eval().to(device)

@@ -21,7 +21,7 @@ def measure(finished: Finished) -> Rows:
 
 
 def distances(reference: nn.Module, model: HeadedModel, science: ModelScience) -> Iterator[dict[str, Any]]:
-    """L2 distance, in all and relative to the reference's norm, of every sub-module of every layer.
+    """L2 distance, absolute and relative to the reference's norm, of every sub-module of every layer.
 
     A sub-module is its weight and its bias together. Embeddings are layer 0, the pooler comes after the last layer.
     """
@@ -29,10 +29,10 @@ def distances(reference: nn.Module, model: HeadedModel, science: ModelScience) -
     tuned = {name: tensor.detach().cpu().double() for name, tensor in model.named_parameters()}
     modules: dict[tuple[int, str], list[tuple[Tensor, Tensor]]] = {}
     for name, tensor in reference.named_parameters():
-        own = tuned.get(model.name_of(name))
-        if own is not None:  # a head that reads all tokens, or their mean, has no pooler
-            place = families.submodule(name, family, science.layers)
-            modules.setdefault(place, []).append((tensor.detach().cpu().double(), own))
+        fine_tuned = tuned.get(model.name_of(name))
+        if fine_tuned is not None:  # a head that reads all tokens, or their mean, has no pooler
+            submodule = families.submodule(name, family, science.layers)
+            modules.setdefault(submodule, []).append((tensor.detach().cpu().double(), fine_tuned))
     for (layer, module), pairs in sorted(modules.items(), key=lambda item: item[0][0]):
         distance = math.sqrt(sum(float((after - before).square().sum()) for before, after in pairs))
         norm = math.sqrt(sum(float(before.square().sum()) for before, _ in pairs))

@@ -1,4 +1,4 @@
-"""What a model predicts of a dev set."""
+"""What a model predicts for a dev set."""
 
 from typing import Any, NamedTuple
 

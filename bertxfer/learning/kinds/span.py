@@ -16,11 +16,11 @@ def loss(outputs: Tensor, labels: Tensor) -> Tensor:
 
 def predicted(outputs: list[Tensor], dev: Dataset, task: TaskScience) -> Predicted:
     assert dev.windows is not None and dev.rows is not None and task.span is not None
-    own: list[list[tuple[Any, list[int], list[int]]]] = [[] for _ in dev.indices]
+    windows: list[list[tuple[Any, list[int], list[int]]]] = [[] for _ in dev.indices]  # of each row
     for i, row in enumerate(dev.windows.row):
         starts, ends = dev.windows.starts[i], dev.windows.ends[i]
-        own[row].append((outputs[i][: len(starts)].numpy(), starts, ends))
-    chosen = [answers.choose(texts[1], own[row], task.span) for row, texts in enumerate(dev.rows.texts)]
+        windows[row].append((outputs[i][: len(starts)].numpy(), starts, ends))
+    chosen = [answers.choose(texts[1], windows[row], task.span) for row, texts in enumerate(dev.rows.texts)]
     predictions, golds = [choice.text for choice in chosen], [list(label.texts) for label in dev.rows.labels]
     both = list(zip(predictions, golds, strict=True))
     columns = {

@@ -32,9 +32,9 @@ def make(settings: Mapping[str, Any]) -> Launcher:
     kind = settings.get("kind")
     if not isinstance(kind, str) or kind not in LAUNCHERS:
         raise ConfigError(LAUNCHERS.key, f"is not one of ours; choose {', '.join(LAUNCHERS)}")
-    given = {name: value for name, value in settings.items() if name != "kind"}
+    chosen = {name: value for name, value in settings.items() if name != "kind"}
     known = {field.name: field for field in fields(LAUNCHERS[kind])}
-    for name, value in given.items():
+    for name, value in chosen.items():
         key = f"hydra.launcher.{name}"
         if name not in known:
             raise ConfigError(key, f"the {kind} launcher has no such setting; it has {', '.join(known)}")
@@ -42,4 +42,4 @@ def make(settings: Mapping[str, Any]) -> Launcher:
         lines = [*value, *value.values()] if isinstance(value, dict) else [value]
         if name != "setup" and any("\n" in str(line) for line in lines):  # sbatch's script would run the second
             raise ConfigError(key, f"{value!r} is more than one line")
-    return LAUNCHERS[kind](**given)
+    return LAUNCHERS[kind](**chosen)

@@ -1,7 +1,7 @@
 """submitit's executors, whose workers are told what to do on their own command line.
 
 submitit hands a job over as a pickle in the sweep's folder. Whoever may write there, as a group that shares results
-may, could have any code run in the name of who launches; so that pickle is never read.
+may, could have any code run in the name of whoever launches; so that pickle is never read.
 """
 
 import json
@@ -13,7 +13,7 @@ import submitit
 from bertxfer.sweeps.worker import Post
 
 
-class _Told:
+class _WithPost:
     python: str
     post: Post
 
@@ -22,9 +22,9 @@ class _Told:
         return f"{self.python} -u -m bertxfer.sweeps.worker {shlex.quote(json.dumps(asdict(self.post)))}"
 
 
-class LocalExecutor(_Told, submitit.LocalExecutor):  # type: ignore[misc]
+class LocalExecutor(_WithPost, submitit.LocalExecutor):  # type: ignore[misc]
     pass
 
 
-class SlurmExecutor(_Told, submitit.SlurmExecutor):  # type: ignore[misc]
+class SlurmExecutor(_WithPost, submitit.SlurmExecutor):  # type: ignore[misc]
     pass

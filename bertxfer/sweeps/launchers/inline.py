@@ -1,4 +1,4 @@
-"""Trials in this very process."""
+"""Trials in this process, one after another."""
 
 from dataclasses import dataclass
 

@@ -4,8 +4,9 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 from bertxfer.config.keys import ranged, whole
+from bertxfer.sweeps.attempt import Rules
 from bertxfer.sweeps.manifest import Manifest
-from bertxfer.sweeps.queue import Queue, Rules
+from bertxfer.sweeps.queue import Queue
 
 
 @dataclass(frozen=True)

@@ -27,9 +27,9 @@ class Local(Submitted):
     per_gpu: int = whole(1)
 
     def wanted(self, open_trials: int) -> int:
-        return min(len(self.places()), open_trials)
+        return min(len(self.devices()), open_trials)
 
-    def places(self) -> list[str | None]:
+    def devices(self) -> list[str | None]:
         """The CUDA_VISIBLE_DEVICES of each worker; null on the CPU."""
         gpus = visible_gpus()
         if gpus:
@@ -40,25 +40,25 @@ class Local(Submitted):
     def submit(self, sweep: Manifest, post: Post, workers: int) -> Iterable[list[Job]]:
         from bertxfer.sweeps.launchers.executors import LocalExecutor
 
-        places = self.places()
-        for job in self.living([job for _, told in launches(sweep, "local") for job in told["jobs"]]):
-            if job.get("gpu") in places:
-                places.remove(job.get("gpu"))
-        places = places[:workers]
-        there = f"{len(visible_gpus())} GPUs" if places[0] is not None else f"no GPU, {cpu_cores()} cores"
-        print(f"workers: {len(places)}, CPU threads of each: {self.threads} ({there})", flush=True)
+        free = self.devices()
+        for job in self.living([job for _, record in launches(sweep, "local") for job in record["jobs"]]):
+            if job.get("gpu") in free:
+                free.remove(job.get("gpu"))
+        chosen = free[:workers]
+        machine = f"{len(visible_gpus())} GPUs" if chosen[0] is not None else f"no GPU, {cpu_cores()} cores"
+        print(f"workers: {len(chosen)}, CPU threads of each: {self.threads} ({machine})", flush=True)
         executor = LocalExecutor(folder=sweep.folder / "logs")
         executor.update_parameters(timeout_min=60 * 24 * 365)
-        for place in places:
-            executor.post = replace(post, gpu=place)
+        for gpu in chosen:
+            executor.post = replace(post, gpu=gpu)
             with _silenced():
                 worker = executor.submit(supervise, executor.post)
             pid = worker.job_id
-            yield [{"id": pid, "host": host(), "pid_started": started_at(int(pid)), "gpu": place}]
+            yield [{"id": pid, "host": host(), "pid_started": started_at(int(pid)), "gpu": gpu}]
 
     def living(self, jobs: list[Job]) -> list[Job]:
-        here = host()
-        mine = [job for job in jobs if job.get("host") == here and str(job["id"]).isdecimal()]
+        this_host = host()
+        mine = [job for job in jobs if job.get("host") == this_host and str(job["id"]).isdecimal()]
         return [job for job in mine if process_lives(int(job["id"]), job.get("pid_started"))]
 
     def interrupted(self, sweep: Manifest, queue: Queue) -> Launched:
@@ -85,17 +85,17 @@ def _silenced() -> Iterator[None]:
 
 
 def end_workers(sweep: Manifest) -> list[str]:
-    """Tells the workers of a sweep on this machine that are no SLURM jobs of it to give back what they do and end."""
+    """Tells the workers of a sweep on this machine, its SLURM jobs excepted, to give back their trials and end."""
     ended = []
-    jobs = {job["id"] for _, told in launches(sweep, "slurm") for job in told["jobs"]}
+    slurm_jobs = {job["id"] for _, record in launches(sweep, "slurm") for job in record["jobs"]}
     for path in (sweep.folder / "workers").glob("*.json"):
         try:
             worker = json.loads(path.read_bytes())["worker"]
-            here = worker["host"] == host() and worker["slurm_job"] not in jobs
+            ours = worker["host"] == host() and worker["slurm_job"] not in slurm_jobs
             pid, started = int(worker["pid"]), worker["pid_started"]
         except (OSError, ValueError, KeyError, TypeError):
             continue
-        if here and pid > 1 and process_lives(pid, started):
+        if ours and pid > 1 and process_lives(pid, started):
             os.kill(pid, signal.SIGTERM)
             ended.append(str(pid))
     return ended

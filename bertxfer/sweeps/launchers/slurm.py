@@ -67,10 +67,10 @@ class Slurm(Submitted):
             yield [{"id": str(job.job_id)} for job in jobs]
 
     def _parameters(self, sweep: Manifest, launch: str) -> dict[str, Any]:
-        asked = ("partition", "gres", "account", "qos", "constraint", "mem")
-        given = {name: getattr(self, name) for name in asked if getattr(self, name) is not None}
+        options = ("partition", "gres", "account", "qos", "constraint", "mem")
+        chosen = {name: getattr(self, name) for name in options if getattr(self, name) is not None}
         return {
-            **given,
+            **chosen,
             "job_name": f"{_job_name(sweep)}{launch}",  # by which a job is known even if it was not written down
             "time": self.time,
             "cpus_per_task": self.threads,
@@ -105,7 +105,7 @@ def cancel_jobs(sweep: Manifest) -> list[str]:
     """Ends the SLURM jobs of a sweep, and only those."""
     for launch, jobs in strays(sweep).items():
         write_down(sweep, launch, "slurm", jobs)
-    mine = {job["id"] for _, told in launches(sweep, "slurm") for job in told["jobs"]}
+    mine = {job["id"] for _, record in launches(sweep, "slurm") for job in record["jobs"]}
     queued = [job for job in slurm_queue() if job in mine] if mine else []
     if queued:
         subprocess.run(["scancel", *queued], check=True, timeout=60)
@@ -114,16 +114,16 @@ def cancel_jobs(sweep: Manifest) -> list[str]:
 
 def strays(sweep: Manifest) -> dict[str, list[Job]]:
     """The jobs that wait or run, by the launch that they carry in their names; those of other folders are not ours."""
-    found: dict[str, list[Job]] = {}
+    by_launch: dict[str, list[Job]] = {}
     try:
         queued = slurm_queue()
     except BertxferError:  # no cluster here, or a controller that restarts
-        return found
+        return by_launch
     for job, name in queued.items():
         launch = name.removeprefix(_job_name(sweep))
         if launch != name and (sweep.folder / "launches" / f"{launch}.json").exists():
-            found.setdefault(launch, []).append({"id": job})
-    return found
+            by_launch.setdefault(launch, []).append({"id": job})
+    return by_launch
 
 
 def _job_name(sweep: Manifest) -> str:
@@ -134,17 +134,17 @@ def slurm_queue() -> dict[str, str]:
     """This user's jobs that wait or run, each array task by its own id, and their names."""
     command = ["squeue", "-h", "-r", "-o", "%i %j", "-u", str(os.getuid())]
     try:
-        told = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        answer = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     except (OSError, subprocess.SubprocessError) as error:
         raise BertxferError(f"squeue failed: {error}") from error
-    if told.returncode:
-        raise BertxferError(f"squeue failed: {told.stderr.strip()}")
-    return {job: name for job, _, name in (line.partition(" ") for line in told.stdout.splitlines())}
+    if answer.returncode:
+        raise BertxferError(f"squeue failed: {answer.stderr.strip()}")
+    return {job: name for job, _, name in (line.partition(" ") for line in answer.stdout.splitlines())}
 
 
 def max_array_size() -> int:
-    told = subprocess.run(["scontrol", "show", "config"], capture_output=True, text=True, timeout=60, check=False)
-    for line in told.stdout.splitlines():
+    answer = subprocess.run(["scontrol", "show", "config"], capture_output=True, text=True, timeout=60, check=False)
+    for line in answer.stdout.splitlines():
         if line.startswith("MaxArraySize"):
             return max(1, int(line.split("=")[1]))
     return 1001

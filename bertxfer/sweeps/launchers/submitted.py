@@ -33,7 +33,7 @@ class Submitted(Launcher):
 
     @abstractmethod
     def wanted(self, open_trials: int) -> int:
-        """How many workers so many unfinished trials deserve."""
+        """How many workers this many unfinished trials call for."""
 
     @abstractmethod
     def submit(self, sweep: Manifest, post: Post, workers: int) -> Iterable[list[Job]]:
@@ -41,10 +41,10 @@ class Submitted(Launcher):
 
     @abstractmethod
     def living(self, jobs: list[Job]) -> list[Job]:
-        """Those of the jobs that run or will."""
+        """Those of the jobs that run or will run."""
 
     def strays(self, sweep: Manifest) -> dict[str, list[Job]]:
-        """Jobs by their launch, those among them that were not written down: their launcher died too soon."""
+        """Jobs by their launch, among them those that were not written down because their launcher died too soon."""
         return {}
 
     @abstractmethod
@@ -73,11 +73,11 @@ class Submitted(Launcher):
 
     def _living_launch(self, sweep: Manifest) -> str | None:
         """The launch that is under way, if there is one: it is joined instead of beginning another."""
-        alive = [name for name, told in launches(sweep, self._kind) if self.living(told["jobs"])]
+        alive = [name for name, record in launches(sweep, self._kind) if self.living(record["jobs"])]
         return max(alive, default=None)
 
     def _start_missing(self, sweep: Manifest, launch: str, counts: Counter[str]) -> None:
-        jobs = [job for _, told in launches(sweep, self._kind) for job in told["jobs"]]
+        jobs = [job for _, record in launches(sweep, self._kind) for job in record["jobs"]]
         missing = self.wanted(counts["waiting"]) - len(self.living(jobs))
         if missing <= 0:
             return
@@ -85,7 +85,7 @@ class Submitted(Launcher):
             write_down(sweep, launch, self._kind, jobs)
 
     def _watch(self, sweep: Manifest, launch: str, queue: Queue) -> None:
-        """Until every trial has ended. Where trials wait and all workers are gone, others are started."""
+        """Until every trial has ended. If trials wait and all workers are gone, new ones are started."""
         watch, pace = Watch(sweep, queue), Pace()
         fruitless, done_then = 0, -1
         with Line() as line:
@@ -97,7 +97,7 @@ class Submitted(Launcher):
                     break
                 if cancelled(sweep, launch).exists():
                     raise TrialError("the sweep was cancelled; the same command goes on where it was")
-                jobs = [job for _, told in launches(sweep, self._kind) for job in told["jobs"]]
+                jobs = [job for _, record in launches(sweep, self._kind) for job in record["jobs"]]
                 if counts["waiting"] and not self.living(jobs) and (counts := watch.look())["waiting"]:
                     fruitless = fruitless + 1 if counts["done"] == done_then else 0
                     done_then = counts["done"]
@@ -108,18 +108,18 @@ class Submitted(Launcher):
                 # A store that is slow to look at is looked at less often.
                 time.sleep(max(self.poll_seconds, 5 * (time.monotonic() - looked)))
             if sweep.runtime.track:
-                line.show(f"all trials have ended; {', '.join(sweep.runtime.track)} is told of the last ones", True)
+                line.show(f"all trials have ended; the last ones are logged to {', '.join(sweep.runtime.track)}", True)
                 _until_logged(sweep, queue)
 
 
 def _until_logged(sweep: Manifest, queue: Queue) -> None:
-    """While trackers lack trials and workers live that could tell them, but a tracker that hangs holds nobody up."""
+    """Waits while workers live that could log missing trials, but a tracker that hangs holds nobody up."""
     cards, given_up = sweep.folder / "workers", time.monotonic() + PATIENCE
     done = [trial.id for trial in sweep.trials if sweep.store.complete(trial.id)]
-    lacking = tracking.lacking(done, sweep.store, sweep.runtime.track)
-    while lacking and time.monotonic() < given_up:
+    unlogged = tracking.lacking(done, sweep.store, sweep.runtime.track)
+    while unlogged and time.monotonic() < given_up:
         leftovers.remove_cards(cards, queue.now() - queue.rules.stale_seconds)
         if not any(cards.glob("[!.]*.json")):
             return
         time.sleep(0.2)
-        lacking = [(trial, name) for trial, name in lacking if not tracking.is_logged(trial, sweep.store, name)]
+        unlogged = [(trial, name) for trial, name in unlogged if not tracking.is_logged(trial, sweep.store, name)]

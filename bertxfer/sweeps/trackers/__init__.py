@@ -16,7 +16,7 @@ for _module in (tensorboard, mlflow, wandb):
 
 
 def check(names: Sequence[str], key: str = TRACKERS.key) -> None:
-    """Raises ConfigError for a tracker that is none, or that is not installed here."""
+    """Raises ConfigError for a tracker that does not exist, or that is not installed here."""
     for name in names:
         if name not in TRACKERS:
             raise ConfigError(key, f"{name!r} is not one of {', '.join(TRACKERS)}")

@@ -34,8 +34,8 @@ def log(story: Story, root: Path) -> None:
 
 
 def _experiment(client: Any, name: str, root: Path) -> str:
-    found = client.get_experiment_by_name(name)
-    if found is not None:
-        return str(found.experiment_id)
+    existing = client.get_experiment_by_name(name)
+    if existing is not None:
+        return str(existing.experiment_id)
     elsewhere = os.environ.get("MLFLOW_TRACKING_URI")  # a server has its own place for files
     return str(client.create_experiment(name, None if elsewhere else (root / "files").as_uri()))

@@ -1,4 +1,4 @@
-"""A finished trial as trackers are told of it."""
+"""What trackers are given: a finished trial, its settings, its course and its outcome."""
 
 from dataclasses import dataclass
 from typing import Any

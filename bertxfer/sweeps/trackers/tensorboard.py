@@ -10,9 +10,9 @@ from bertxfer.sweeps.trackers.story import Story
 def log(story: Story, root: Path) -> None:
     from torch.utils.tensorboard import SummaryWriter
 
-    own = root / f"{re.sub('[^A-Za-z0-9_.=-]+', '-', story.title)[:120]}-{story.id}"
-    shutil.rmtree(own, ignore_errors=True)  # what a worker that was killed here left
-    with SummaryWriter(str(own)) as writer:
+    events = root / f"{re.sub('[^A-Za-z0-9_.=-]+', '-', story.title)[:120]}-{story.id}"
+    shutil.rmtree(events, ignore_errors=True)  # what a worker that was killed here left
+    with SummaryWriter(str(events)) as writer:
         for step, values in story.course.items():
             for name, value in values.items():
                 writer.add_scalar(name, value, step)
