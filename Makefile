@@ -37,13 +37,14 @@ chromium:
 	  echo "the tests need Chromium: apt-get install chromium, or set CHROMIUM to the path of one"; exit 1; }
 
 # What takes long has its own target, so that `make test` stays an everyday command.
-LONG = tests/presets tests/sweeps/test_launchers.py tests/test_wheel.py tests/tasks/test_real.py
+LONG = tests/presets tests/sweeps/test_launchers.py tests/sweeps/test_former_names.py tests/report/test_averaging.py \
+  tests/test_wheel.py tests/test_guides.py tests/tasks/test_real.py
 OWN = tests/slurm tests/faults tests/trackers tests/bench $(LONG)
 
 test: setup chromium  ## the everyday tests: all but those of the targets below
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal $(OWN:%=--ignore=%)
 
-test-long: setup  ## every preset at a tiny scale, sweeps of local workers under kills, real data, the wheel, compiled layers
+test-long: setup  ## every preset at a tiny scale, local workers under kills, averaging, the guides, real data, the wheel
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal $(LONG)
 
 test-faults: setup  ## a sweep under faults of every kind, always the same ones

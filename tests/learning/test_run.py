@@ -123,7 +123,9 @@ def test_a_sweep_runs_as_it_is_typed(bertxfer: Run, tiny_model: Path, tmp_path: 
 def test_equal_trials_of_a_sweep_run_once(bertxfer: Run, tiny_model: Path, tmp_path: Path) -> None:
     ended = bertxfer(*tiny_words(tiny_model), "training.epochs=1", "-m", "scheme=baseline,incremental", "k=12")
     assert ended.returncode == 2  # k is no axis of baseline
-    ended = bertxfer(*tiny_words(tiny_model, "scheme=localized", "block_size=0"), "-m", "block=1,2,13")
+    ended = bertxfer(
+        *tiny_words(tiny_model, "scheme=localized", "block_size=0"), "-m", "block=1,2,13", "hydra/launcher=inline"
+    )
     assert ended.returncode == 0, ended.stderr
     assert len(trial_folders(tmp_path)) == 1
 

@@ -114,7 +114,7 @@ def test_jobs_that_were_not_written_down_are_found(
     assert queued(cluster) == submitted, "it attached instead of submitting again"
     assert [job["id"] for job in json.loads(launch.read_text())["jobs"]] == submitted
     launch.write_text(json.dumps({"kind": "slurm", "jobs": []}))
-    assert "4 workers told to end" in bertxfer("cancel", launch.parent.parent.name, env=cluster.env()).stdout
+    assert "4 workers told to stop" in bertxfer("cancel", launch.parent.parent.name, env=cluster.env()).stdout
     wait_until(lambda: not queued(cluster), 60)
 
 
@@ -213,7 +213,7 @@ def test_detaching_and_cancelling(
     assert len(queued(cluster)) > 1
     (sweep,) = [path.name for path in (tmp_path / "out" / "sweeps").iterdir()]
     assert "running" in bertxfer("status", sweep, env=cluster.env()).stdout
-    assert "4 workers told to end" in bertxfer("cancel", sweep, env=cluster.env()).stdout
+    assert "4 workers told to stop" in bertxfer("cancel", sweep, env=cluster.env()).stdout
     wait_until(lambda: queued(cluster) == [bystander], 60)
     wait_until(lambda: all(ended[-1] == "released" for ended in outcomes(tmp_path).values()))
     refused = bertxfer(*command, "hydra.launcher.partition=nosuch", env=cluster.env())

@@ -177,7 +177,7 @@ def test_cancel_gives_back_and_the_same_command_goes_on(
     (sweep,) = [path.name for path in (tmp_path / "out" / "sweeps").iterdir()]
     bystander = subprocess.Popen(["sleep", "600"])
     assert "1 running" in bertxfer("status", sweep).stdout
-    assert "1 workers told to end" in bertxfer("cancel", sweep).stdout
+    assert "1 workers told to stop" in bertxfer("cancel", sweep).stdout
     wait_until(lambda: not cards(tmp_path))
     assert waiting.wait(timeout=30) == 1
     assert "the sweep was cancelled" in launcher_log(tmp_path)
