@@ -37,14 +37,9 @@ def holds(grid: Mapping[str, Any], axes: Mapping[str, Any]) -> bool:
     )
 
 
-def points(command_line: Axes, among: Sequence[Axes]) -> list[tuple[str, ...]]:
-    """All combinations, grid by grid. What the command line says replaces what a grid says about the same key."""
-    distinct: dict[tuple[str, ...], None] = {}
-    for grid in among or [{}]:
-        axes = {**grid, **command_line}
-        for point in product(*axes.values()):
-            distinct[point] = None
-    return list(distinct)
+def points(grids: Sequence[Axes]) -> list[tuple[str, ...]]:
+    """All combinations, grid by grid, each once."""
+    return list(dict.fromkeys(point for grid in grids for point in product(*grid.values())))
 
 
 def _values(override: Override) -> list[str]:

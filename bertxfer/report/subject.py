@@ -31,13 +31,18 @@ class Subject:
     composer: Composer
 
     def beside(self, experiment: str) -> list[Point]:
-        """The points of another experiment under the same overrides, to be drawn with this one."""
-        words = [word for word in self.words if not word.startswith("experiment=")]
+        """The points of another experiment, to be drawn with this one: of the overrides, those of the model, the tasks,
+        the data and the scale hold for both; the others speak of this experiment's grids."""
+        words = [word for word in self.words if _is_shared(word.split("=", 1)[0])]
         return sweep.sweep_of([f"experiment={experiment}", *words], self.composer).points
 
     def defaults(self) -> dict[str, Any]:
         """The scientific config of a trial without any override."""
         return sweep.sweep_of([], self.composer).points[0].trial.science.as_dict()
+
+
+def _is_shared(key: str) -> bool:
+    return key in ("task", "data.root", "scale") or key.split(".")[0] in ("model", "runtime")
 
 
 def of_words(words: Sequence[str], output_dir: Path | None = None, config_dirs: Sequence[str] = ()) -> Subject:

@@ -12,6 +12,7 @@ from bertxfer.config.configs import Composes, configs
 from bertxfer.config.grids import Axes, Shape
 from bertxfer.config.overrides import as_axes, axes_of, grid_axes, points
 from bertxfer.config.schema import ArtifactSettings, Config, Model, Runtime
+from bertxfer.config.selection import select
 from bertxfer.errors import ConfigError
 from bertxfer.sweeps import trackers
 from bertxfer.trials import pretrained
@@ -84,7 +85,7 @@ def _wanted(command_line: Axes, composer: Composes) -> tuple[list[tuple[str, ...
     """All places, and what is said of them. A grid is fitted to each model that it runs on."""
     experiment = _experiment_grids(command_line, composer)
     if not experiment and not grids.has_shape(command_line):
-        return points(command_line, []), []
+        return points([command_line]), []
     fitted, notes = [], []
     by_model = _by_model(experiment or [{}], command_line)
     for model_words, model_grids in by_model.items():
@@ -93,10 +94,10 @@ def _wanted(command_line: Axes, composer: Composes) -> tuple[list[tuple[str, ...
         before = [grids.shaped(grid, shape) for grid in model_grids]
         after = [grids.stood_in(grid, stand_ins) for grid in before]
         notes.append(grids.stand_in_note(chosen.model.name, before, after))
-        if _scale(command_line, chosen) == "tiny":
-            after = grids.tiny(after)
         typed = {key: words for key, words in command_line.items() if not _of_model(key)}
-        fitted += points(grids.shaped(typed, shape), after)
+        selection = select(grids.stood_in(grids.shaped(typed, shape), stand_ins), after)
+        notes.append(selection.note())
+        fitted += points(selection.scaled(_scale(command_line, chosen)))
     return list(dict.fromkeys(fitted)), [note for note in dict.fromkeys(notes) if note]
 
 

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -79,3 +80,46 @@ def test_a_broken_file_is_one_sentence(bertxfer: Run, tmp_path: Path) -> None:
         ended = bertxfer(*verb, "-m", "experiment=mine", "--config-dir", "own")
         assert ended.returncode == 2
         assert "own/experiment/mine.yaml:3: is not valid YAML" in only_line(ended.stderr)
+
+
+def asked(bertxfer: Run, words: str) -> tuple[list[dict[str, Any]], list[str]]:
+    """The scientific configs that a command means, and the notes beside them; data need not be here."""
+    ran = bertxfer("plan", "--json", "--stand-ins", "-m", *words.split(), env={"BERTXFER_DATA": ""})
+    assert ran.returncode == 0, ran.stderr
+    plan = json.loads(ran.stdout)
+    return [trial["science"] for trial in plan["trials"]], plan["shared"]
+
+
+def test_typed_values_select_a_part_of_an_experiment(bertxfer: Run) -> None:
+    trials, notes = asked(bertxfer, "experiment=tamkin2020/fig2 task=cola data.n=500")
+    assert len(trials) == 13 * 50 and not [note for note in notes if "instead" in note]
+    assert {(t["task"]["name"], t["data"]["n"], t["training"]["epochs"]) for t in trials} == {("cola", 500, 5)}
+
+
+def test_a_typed_task_keeps_what_its_own_grid_says(bertxfer: Run) -> None:
+    trials, _ = asked(bertxfer, "experiment=cs224n2020/fig2 task=cola")
+    assert len(trials) == 4 and {t["task"]["headline"] for t in trials} == {"matthews_correlation"}
+    trials, _ = asked(bertxfer, "experiment=cs224n2020/fig3 task=squad2")
+    assert len(trials) == 13
+    assert {(t["data"]["fraction"], t["training"]["batch_size"]) for t in trials} == {(0.1, 1)}
+    trials, _ = asked(bertxfer, "experiment=singh2020/fig1 task=cola")
+    assert {t["data"]["fraction"] for t in trials} == {1.0}
+
+
+def test_an_axis_is_typed_where_only_some_grids_have_it(bertxfer: Run) -> None:
+    trials, notes = asked(bertxfer, "experiment=mini k=3")
+    kept = [t for t in trials if len(t["treatment"]["redrawn"]) == 2 * 9]
+    assert len(kept) == 3 and len(trials) == 9  # beside the permuted and the reinitialized ones of each task
+    assert [note for note in notes if note.startswith("k=3: not in the grids of the experiment")]
+
+
+def test_a_value_of_no_grid_replaces_theirs_and_says_so(bertxfer: Run) -> None:
+    trials, notes = asked(bertxfer, "experiment=tamkin2020/fig3 data.n=100 task=sst2")
+    assert {t["data"]["n"] for t in trials} == {100} and len(trials) == 10 * (2 * 10 + 2)
+    assert [note for note in notes if note.startswith("data.n=100: not in the grids")]
+
+
+def test_words_of_an_experiment_do_not_reach_its_dashed_line(bertxfer: Run, tmp_path: Path) -> None:
+    words = ["model=mini", "scale=tiny", "k=0,12", "task=sst2", "seed=0"]
+    ran = bertxfer("report", "-m", "experiment=tamkin2020/fig2", *words)
+    assert ran.returncode == 0, ran.stderr
