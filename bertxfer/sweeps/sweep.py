@@ -95,7 +95,9 @@ def _wanted(command_line: Axes, composer: Composes) -> tuple[list[tuple[str, ...
         after = [grids.stood_in(grid, stand_ins) for grid in before]
         notes.append(grids.stand_in_note(chosen.model.name, before, after))
         typed = {key: words for key, words in command_line.items() if not _of_model(key)}
-        selection = select(grids.stood_in(grids.shaped(typed, shape), stand_ins), after)
+        # A task that is typed by its own name is meant, even where another would stand in for it.
+        own_names = {f"task={name}" for name in stand_ins} & set(typed.get("task", []))
+        selection = select(grids.shaped(typed, shape), before if own_names else after)
         notes.append(selection.note())
         fitted += points(selection.scaled(_scale(command_line, chosen)))
     return list(dict.fromkeys(fitted)), [note for note in dict.fromkeys(notes) if note]
