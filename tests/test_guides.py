@@ -62,7 +62,7 @@ def test_the_guides_scheme_is_a_scheme_like_any_other(copy: Path) -> None:
     assert ids[0] == ids[1] != ids[2]
 
 
-def test_the_guides_scheme_is_in_help_and_completion(copy: Path) -> None:
+def test_the_guides_scheme_is_in_help_and_explained(copy: Path) -> None:
     assert re.search(r"scheme=outer +outer\b", run(copy, "--help").stdout)
     assert "outer" in run(copy, "explain", "outer", "scheme=outer", "outer=1").stdout
 

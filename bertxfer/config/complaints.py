@@ -54,6 +54,8 @@ def one_sentence(error: Exception, keys: Sequence[str]) -> str:
         return f"{full_key[1] if full_key else 'config'}: {match[1]!r} is not of type {match[2].lower()}"
     if match := re.search(r"Sweep parameters '([^'=]+)=.*requires --multirun", text):
         return f"{match[1]}: several values are a sweep; add -m"
+    if match := re.search(r"Ambiguous value for argument '([^'=]+)=", text):
+        return f"{match[1]}: several values are a sweep; add -m, or brackets for a list: {match[1]}=[...]"
     if match := re.search(r"Missing mandatory value: ([\w.]+)", text):
         return f"{match[1]}: has no value; give one"
     if match := re.search(r"full_key: ([\w.]+)", text):

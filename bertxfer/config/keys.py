@@ -1,9 +1,10 @@
-"""What a key says about itself where it is declared: its choices, its range, what it counts, and when ids leave it out.
+"""What a key says about itself where it is declared: its choices, its range, what it counts, when ids leave it out.
 
 Each function here makes the default of a dataclass's field. The checks, the grids and the ids read it off the field.
 """
 
 import dataclasses
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING as NO_DEFAULT
 from dataclasses import Field, dataclass, field
@@ -17,48 +18,44 @@ _LARGEST = 1e300  # also for whole numbers, which have no limit of their own
 
 @dataclass(frozen=True)
 class Range:
-    """The numbers that a key allows; `low` itself is one of them unless the range is `open`."""
+    """From `low` to `high`; a value must lie `above` the one or `below` the other where that end is not allowed."""
 
     low: float
     high: float | None = None
-    open: bool = False
+    above: bool = False
+    below: bool = False
     unit: str = ""
 
     def refuse(self, key: str, value: float) -> None:
         if not -_LARGEST < value < _LARGEST:
             raise ConfigError(key, f"{value} is not a finite number")
-        if not (value > self.low if self.open else value >= self.low) or (self.high is not None and value > self.high):
+        too_low = value <= self.low if self.above else value < self.low
+        too_high = self.high is not None and (value >= self.high if self.below else value > self.high)
+        if too_low or too_high:
             raise ConfigError(key, f"{value} is out of range; it must be {self}")
 
     def __str__(self) -> str:
-        bound = f"{'more than' if self.open else 'at least'} {self.low:g}"
-        return bound if self.high is None else f"{bound} and at most {self.high:g}"
+        bound = f"{'more than' if self.above else 'at least'} {self.low:g}"
+        return bound if self.high is None else f"{bound} and {'less than' if self.below else 'at most'} {self.high:g}"
 
 
 def choice(default: Any, *options: str | None, numbered: str | None = None) -> Any:
-    """One of these words. `numbered` may carry a number behind a colon: cuda:1."""
-    return field(
-        default=default, metadata={"options": (*options, *([numbered] if numbered else [])), "numbered": numbered}
-    )
+    """One of these words. The one that is `numbered` may carry a number behind a colon: cuda:1."""
+    return field(default=default, metadata={"options": options, "numbered": numbered})
 
 
-def ranged(
-    default: Any, low: float, high: float | None = None, *, open: bool = False, counts: str | None = None
-) -> Any:
-    """A number within a range; null, where the key may be null, is always allowed.
-
-    A key that `counts` "layers" or "heads" may say L or H in a grid, for as many as the model has.
-    """
-    return field(default=default, metadata={"range": Range(low, high, open), "counts": counts})
+def ranged(default: Any, low: float, high: float | None = None, *, above: bool = False, below: bool = False) -> Any:
+    """A number within a range; null is allowed if the key can be null."""
+    return field(default=default, metadata={"range": Range(low, high, above, below)})
 
 
 def whole(default: Any, unit: str = "") -> Any:
-    """A whole number from 1; null, where the key may be null, is always allowed."""
+    """A whole number from 1; null is allowed if the key can be null."""
     return field(default=default, metadata={"whole": True, "range": Range(1, unit=unit)})
 
 
 def counting(default: Any, counts: str) -> Any:
-    """A number of layers or heads of the model, which decides its range."""
+    """A number of layers or heads of the model, which decides its range; a grid may say L or H for all of them."""
     return field(default=default, metadata={"counts": counts})
 
 
@@ -67,13 +64,13 @@ def outputs(*names: str) -> Any:
     return field(default=None, metadata={"outputs": names})
 
 
-def later(default: Any, before: Mapping[int, Any] | None = None, **metadata: Any) -> Any:
+def later(default: Any, before: Mapping[int, Any] | None = None) -> Any:
     """A setting that was added when there were results already.
 
     Where it has its default, ids leave it out, so that older ids stay what they were; and a stored config without it is
     read with the default. `before` says what the code did before a semantics, where that was different: {2: False}.
     """
-    return field(default=default, metadata={"later": True, "before": dict(before or {}), **metadata})
+    return field(default=default, metadata={"later": True, "before": dict(before or {})})
 
 
 def left_out(kind: type, semantics: int) -> dict[str, Any]:
@@ -127,7 +124,7 @@ def outputs_of(schema: type) -> dict[str, tuple[str, ...]]:
 
 
 def _is_numbered(value: Any, stem: str | None) -> bool:
-    return stem is not None and isinstance(value, str) and value.startswith(f"{stem}:")
+    return stem is not None and isinstance(value, str) and re.fullmatch(rf"{stem}:\d+", value) is not None
 
 
 @lru_cache(maxsize=64)

@@ -1,7 +1,7 @@
 """The schema of every config: what a user may set, with its type. A key that is not here is a typo."""
 
 import os
-from dataclasses import dataclass, field, make_dataclass
+from dataclasses import dataclass, field, fields, make_dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -99,8 +99,8 @@ class Task:
 @dataclass
 class Init:
     distribution: str = choice(MISSING, "truncated_normal", "normal", "shuffle")
-    sd: float | None = ranged(None, 0, open=True)
-    cut: float | None = ranged(None, 0, open=True)  # where truncated_normal is cut, in units of sd
+    sd: float | None = ranged(None, 0, above=True)
+    cut: float | None = ranged(None, 0, above=True)  # where truncated_normal is cut, in units of sd
     biases: str = choice("zero", "zero", "keep", "shuffle")
     layernorm: str = choice("reset", "reset", "keep", "shuffle")  # reset: to 1 and 0
 
@@ -108,7 +108,7 @@ class Init:
 @dataclass
 class Data:
     n: Any = None  # rows of the training set drawn at random; "all" for all of them
-    fraction: float | None = ranged(None, 0, 1, open=True)
+    fraction: float | None = ranged(None, 0, 1, above=True)
     dev_n: int | None = ranged(None, 1)  # only the first rows of the dev set; null: all of it
     max_length: int | None = ranged(
         None, 3
@@ -121,10 +121,10 @@ class Data:
 @dataclass
 class Optimizer:
     name: str = choice(MISSING, "adam", "adamw")
-    lr: float = ranged(MISSING, 0, open=True)
-    beta1: float = ranged(0.9, 0, 1)
-    beta2: float = ranged(0.999, 0, 1)
-    eps: float = ranged(1e-8, 0, open=True)
+    lr: float = ranged(MISSING, 0, above=True)
+    beta1: float = ranged(0.9, 0, 1, below=True)
+    beta2: float = ranged(0.999, 0, 1, below=True)
+    eps: float = ranged(1e-8, 0, above=True)
     weight_decay: float = ranged(0.0, 0)  # never on biases and LayerNorm
 
 
@@ -133,7 +133,7 @@ class Training:
     epochs: int = ranged(5, 0)
     batch_size: int = ranged(8, 1)
     accumulate: int = ranged(1, 1)  # batches per optimizer step
-    clip: float | None = ranged(1.0, 0, open=True)
+    clip: float | None = ranged(1.0, 0, above=True)
     schedule: str = choice("linear", "linear", "cosine", "constant")
     warmup: float = ranged(0.0, 0, 1)  # fraction of all steps
     # Training stops when this no longer improves; holdout_loss is for probes only.
@@ -156,7 +156,7 @@ class Probe:
     layer: int | None = counting(None, "layers")  # the layer that is read, 1..L; 0: the embeddings
     removed: int | None = counting(None, "layers")  # the same from above: layers that are taken off the top
     pooler: bool = False  # BERT's own pooler is trained too, between the features and the classifier
-    holdout: float = ranged(0.1, 0, 0.9, open=True)  # the part of the training rows that early stopping looks at
+    holdout: float = ranged(0.1, 0, 0.9, above=True)  # the part of the training rows that early stopping looks at
     half: bool = False  # features are kept in 16 bits
 
 
@@ -164,7 +164,7 @@ class Probe:
 class ArtifactSettings:
     """What trials share: encoders after the stages of chains, features of probes."""
 
-    max_gb: float | None = ranged(20.0, 0, open=True)  # on disk; the least recently used goes first. null: no limit
+    max_gb: float | None = ranged(20.0, 0, above=True)  # on disk; the least recently used goes first. null: no limit
 
 
 @dataclass
@@ -207,7 +207,7 @@ class Config:
     part: str = choice("all", "all", "attention", "feedforward")
     init: Init = field(default_factory=Init)
     keep_layernorm: bool = False
-    reinit_lr_factor: float = ranged(1.0, 0, open=True)
+    reinit_lr_factor: float = ranged(1.0, 0, above=True)
     data: Data = field(default_factory=Data)
     optimizer: Optimizer = field(default_factory=Optimizer)
     training: Training = field(default_factory=Training)
@@ -230,6 +230,8 @@ class Config:
 def schema() -> type[Config]:
     """The whole schema: a config with a key for every axis of every scheme."""
     assert AXES, "the schemes declare their axes when bertxfer.trials.schemes is imported"
+    shadowing = {one.name for one in fields(Config)} & set(AXES)
+    assert not shadowing, f"{shadowing}: these axes have the names of other keys"
     axes = [(axis.name, axis.type, field(default=None, metadata={"counts": axis.counts})) for axis in AXES.values()]
     return make_dataclass("Config", axes, bases=(Config,))
 

@@ -39,7 +39,8 @@ def run(
 ) -> Result:
     """Load the data and the encoder, treat it, train, evaluate, analyse, record.
 
-    `stop` and `taken_over` (by another worker) are asked after every step.
+    `stop` is asked before the first step and after every step. After every step `taken_over` is asked, too: whether
+    another worker has the trial now.
     """
     science, timings = trial.science, Timings()
     if science.semantics != SEMANTICS:

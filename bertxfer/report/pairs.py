@@ -1,6 +1,6 @@
 """Pairs: two trials that agree in every stream of randomness that both draw from, and that saw the same rows.
 
-The rule is replicates.matched, here for tables: a stream that a trial does not draw from is a gap in its column.
+In a table, a stream that a trial does not draw from is a gap in its column.
 """
 
 from typing import Any

@@ -8,6 +8,7 @@ from omegaconf import DictConfig, ListConfig, OmegaConf
 
 from bertxfer.config import complaints, schema
 from bertxfer.config.composer import Composer
+from bertxfer.config.overrides import axes_of
 from bertxfer.errors import ConfigError
 from bertxfer.review import provenance
 from bertxfer.review.provenance import Provenance
@@ -38,10 +39,12 @@ def _about(key: str, cfg: DictConfig, origins: Provenance) -> list[str]:
 
 
 def _swept(keys: Sequence[str], overrides: Sequence[str], composer: Composer) -> list[str]:
-    """What an experiment's grids sweep over, which only a run with -m does."""
+    """What the command line or an experiment's grids sweep over, which only a run with -m does."""
     chosen = next((word.split("=", 1)[1] for word in overrides if word.startswith("experiment=")), None)
     groups = dict.fromkeys(key.split(".")[0] for key in keys)
-    lines = []
+    axes = axes_of(overrides, composer.loader)
+    typed = [key for key in dict.fromkeys([*keys, *groups]) if len(axes.get(key, [])) > 1]
+    lines = [f"  with -m the command line sweeps over {key}: {len(axes[key])} values" for key in typed]
     for key in dict.fromkeys([*keys, *groups]) if chosen else []:
         source = provenance.in_grids(composer, str(chosen), key)
         if source is not None:

@@ -1,4 +1,4 @@
-"""What a process asks of SLURM about the job it runs in."""
+"""The SLURM job that a process runs in: its name, how long it has left, and whether it is queued again."""
 
 import os
 import subprocess

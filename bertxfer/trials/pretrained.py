@@ -74,8 +74,11 @@ def _resolved(model: Model) -> Pretrained:
     if model.family not in (None, family):
         raise ConfigError("model.family", f"is {model.family}, but {model.name} is a {family}")
     shape = {key: _shape(model, key, facts) for key in _SHAPE_KEYS}
-    if not model.positions:
-        shape["positions"] = family_of(family).positions(shape["positions"])
+    taken = family_of(family).positions(int(facts.get("max_position_embeddings", shape["positions"])))
+    if model.positions is None:
+        shape["positions"] = taken
+    elif facts and model.positions > taken:
+        raise ConfigError("model.positions", f"is {model.positions}, but {model.name} takes {taken} tokens")
     return Pretrained(
         where,
         folder.name if folder.is_dir() and model.name not in _EMBEDDED else model.name,

@@ -61,11 +61,6 @@ def differing(sciences: Sequence[Science]) -> list[dict[str, str]]:
     return [{name: settings.get(name, "null") for name in varying} for settings in flat]
 
 
-def matched(one: Science, other: Science) -> bool:
-    """Whether two trials are a pair: they agree in every stream of randomness that both draw from."""
-    return all(one.seeds[stream] == other.seeds[stream] for stream in one.seeds.keys() & other.seeds.keys())
-
-
 def _settings(science: Science) -> dict[str, Any]:
     """A scientific config with what its id leaves out, but without seeds and the order that a seed may draw."""
     plain: dict[str, Any] = json.loads(json.dumps(vars(science), default=vars))

@@ -1,4 +1,4 @@
-"""Pairs in a table are the pairs of replicates.matched, and no others."""
+"""Pairs: trials that agree in every stream of randomness that both draw from, and no others."""
 
 import dataclasses
 import itertools
@@ -12,8 +12,12 @@ from bertxfer.report.frame import frame
 from bertxfer.report.pairs import pairs
 from bertxfer.store.store import Store
 from bertxfer.sweeps.sweep import Point
-from bertxfer.trials.replicates import matched
+from bertxfer.trials.science import Science
 from tests.helpers.stored import point
+
+
+def matched(one: Science, other: Science) -> bool:
+    return all(one.seeds[stream] == other.seeds[stream] for stream in one.seeds.keys() & other.seeds.keys())
 
 
 def test_a_table_has_the_pairs_that_the_configs_have(tmp_path: Path) -> None:

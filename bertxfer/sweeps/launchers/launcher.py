@@ -23,7 +23,7 @@ class Launcher(ABC):
     """Settings that every launcher has."""
 
     stale_seconds: float = ranged(
-        Rules.stale_seconds, 0, open=True
+        Rules.stale_seconds, 0, above=True
     )  # a worker that was not heard of for so long has lost its trial
     max_crashes: int = whole(Rules.max_crashes)  # how many processes a trial may take down before it counts as failed
 

@@ -31,6 +31,6 @@ def _explicit(request: Request, every: list[int]) -> list[int]:
         raise ConfigError("order", "an explicit order leaves nothing to permutation_seed; give one of the two")
     value = request.axis("order")
     order = list(value) if isinstance(value, (list, tuple)) else [value]
-    if sorted(map(str, order)) != sorted(map(str, every)):
+    if not all(isinstance(layer, int) for layer in order) or sorted(order) != every:
         raise ConfigError("order", f"{order} does not have each of the layers 1..{request.layers} once")
     return order
