@@ -33,6 +33,8 @@ REFUSED = [
     ("scheme=single layer=1 reinit_lr_factor=nan", "reinit_lr_factor", "not a finite number"),
     ("data.n=all data.fraction=0.1", "data.n", "one of the two"),
     ("seed=1,2", "seed", "add -m"),
+    ("-m seed=0 hydra/launcher=inline hydra.launcher.stale_seconds=null", "hydra.launcher.stale_seconds", "a number"),
+    ("task=squad2 task.span.null_threshold=nan", "task.span.null_threshold", "finite"),
     ("optimizer.beta1=1", "optimizer.beta1", "less than 1"),
     ("runtime.device=cuda:x", "runtime.device", "cuda, mps, cpu"),
     ("model.positions=9999", "model.positions", "takes 96 tokens"),

@@ -104,7 +104,11 @@ def refuse(key: str, value: Any, spec: "Field[Any]") -> None:
         known = ", ".join("null" if option is None else option for option in options)
         raise ConfigError(key, f"{value!r} is not one of {known}")
     limits: Range | None = spec.metadata.get("range")
-    if value is None or limits is None:
+    if limits is None:
+        return
+    if value is None:
+        if spec.type in (int, float):
+            raise ConfigError(key, "has no value; give a number")
         return
     if spec.metadata.get("whole") and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
         raise ConfigError(key, f"{value!r} is not a whole number{limits.unit and f' of {limits.unit}'} from 1")

@@ -75,7 +75,8 @@ class Span:
     question_length: int = ranged(64, 1)  # tokens; a longer question is cut
     answer_length: int = ranged(30, 1)  # tokens; a longer answer is not considered
     n_best: int = ranged(20, 1)  # starts and ends that are combined
-    null_threshold: float = 0.0  # no answer is given where the null score is more than this above the best answer's
+    # No answer is given where the null score is more than this above the best answer's.
+    null_threshold: float = ranged(0.0, -1e9)
 
 
 @dataclass

@@ -104,12 +104,10 @@ def _defaults(trial: Trial) -> dict[str, Any]:
 
 def _typed_at(point: Point) -> dict[str, Any]:
     """The axes as they were typed, but for what the trial knows better: a stream that it does not draw from has no seed
-    whatever was typed, and two models of one name get different names.
+    whatever was typed, and a model is called by its own name, not by that of the file that chose it.
     """
-    typed = {key: cell(value) for key, value in point.axes.items() if value is not None and key[:6] != "seeds."}
-    if typed.get("model") == point.trial.science.model.name:
-        del typed["model"]
-    return typed
+    known_better = [key for key in point.axes if key == "model" or key.startswith("seeds.")]
+    return {key: cell(value) for key, value in point.axes.items() if value is not None and key not in known_better}
 
 
 def _replicates(trials: Sequence[Trial]) -> dict[str, dict[str, Any]]:

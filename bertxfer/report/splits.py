@@ -10,25 +10,27 @@ from typing import Any
 import pandas as pd
 
 # Settings that a column's words already show; they are named only where the words are the same.
-_SHOWN_BY = (("treatment", r"treatment|chain|stage |probe"), ("model", r"model"), ("task", r"task"))
+SHOWN_BY = (("treatment", r"treatment|chain|stage |probe"), ("model", r"model"), ("task", r"task"))
 
 
-def split(table: pd.DataFrame, keys: Sequence[str]) -> tuple[pd.DataFrame, list[str]]:
+def split(
+    table: pd.DataFrame, keys: Sequence[str], shown_by: Sequence[tuple[str, str]] = SHOWN_BY
+) -> tuple[pd.DataFrame, list[str]]:
     """The table with a column for each setting by which trials with the same `keys` differ, and their names."""
     unlike = table.groupby(list(keys), dropna=False, sort=False)["group"].transform("nunique") > 1
     names: dict[str, None] = {}
     for _, cell in table[unlike].groupby(list(keys), dropna=False, sort=False):
-        names |= dict.fromkeys(_differing(cell.drop_duplicates("group")))
+        names |= dict.fromkeys(_differing(cell.drop_duplicates("group"), shown_by))
     table = table.assign(**{name: _column(table, name) for name in names})
     return table, list(names)
 
 
-def _differing(groups: pd.DataFrame) -> list[str]:
+def _differing(groups: pd.DataFrame, shown_by: Sequence[tuple[str, str]]) -> list[str]:
     """The names of what is not the same in all of these groups, which have one row each."""
     settings = [dict(items) for items in groups["settings"]]
-    names = [column for column, _ in _SHOWN_BY if groups[column].nunique() > 1]
+    names = [column for column, _ in shown_by if groups[column].nunique() > 1]
     for name in dict.fromkeys(name for one in settings for name in one):
-        column = next((column for column, pattern in _SHOWN_BY if re.match(pattern, name)), None)
+        column = next((column for column, pattern in shown_by if re.match(pattern, name)), None)
         words = groups[column].tolist() if column else [""] * len(groups)
         values: dict[Any, set[str]] = {}
         for word, one in zip(words, settings, strict=True):

@@ -52,13 +52,15 @@ def places_of(
 ) -> Iterator[tuple[Point, Config]]:
     """Every place that the words of a multirun mean, with its trial, and the config that says so."""
     command_line, inputs = axes_of(overrides, composer.loader), inputs or Inputs()
-    wanted = _wanted(command_line, composer)[0]
+    wanted, tracked = _wanted(command_line, composer)[0], list[str]()
     for words, config in zip(wanted, configs(wanted, composer), strict=True):
         try:
             point = Point(as_axes(words), trial_of(config, inputs))
         except ConfigError as error:
             error.axes = as_axes(words)
             raise
+        if config.runtime.track != tracked:
+            trackers.check(tracked := config.runtime.track)
         yield point, config
 
 
@@ -72,7 +74,6 @@ def sweep_of(overrides: Sequence[str], composer: Composes, inputs: Inputs | None
         raise ConfigError(
             "runtime", "is not an axis, nor is artifacts: they change no result, so a sweep's trials share them"
         )
-    trackers.check(shared[0][0].track)
     return Sweep(points, *shared[0], _name(axes_of(overrides, composer.loader)))
 
 

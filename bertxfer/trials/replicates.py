@@ -5,6 +5,7 @@ the bootstrap, `plan` and `export` all group by it. It looks at scientific confi
 """
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -28,23 +29,26 @@ class Group:
 def groups(sciences: Sequence[Science]) -> list[Group]:
     """The group of each trial.
 
-    An order of the layers that every trial drew from its own seed is a random draw like any other, so those trials are
-    replicates. Where orders were chosen (`order=...`, or `permutation_seed` beside `seed`), each is a treatment.
+    An order of the layers that a trial drew from its own seed is a random draw like any other, so such trials are
+    replicates. An order that was chosen is a treatment: one that no seed of a trial draws, as with `order=...`, or with
+    `permutation_seed` or `seeds.permutation` beside `seed`.
     """
     shared = [json.dumps(_settings(science), sort_keys=True) for science in sciences]
-    chosen = {
-        settings
-        for settings, science in zip(shared, sciences, strict=True)
-        if science.treatment.order and not order_is_drawn(science)
-    }
+    orders = [science.treatment.order for science in sciences]
+    drawn: set[tuple[str, tuple[int, ...]]] = set()
+    chosen: set[tuple[str, tuple[int, ...]]] = set()
+    for settings, order, science in zip(shared, orders, sciences, strict=True):
+        if order:
+            (drawn if order_is_drawn(science) else chosen).add((settings, order))
+    drawn -= chosen  # the same order under other seeds, too
+    draws, with_chosen = Counter(settings for settings, _ in drawn), {settings for settings, _ in chosen}
     grouped = []
-    for settings, science in zip(shared, sciences, strict=True):
-        if science.treatment.order:
-            pooled = settings not in chosen
-            order = PERMUTED if pooled else " ".join(map(str, science.treatment.order))
-            grouped.append(Group(f"{settings} {order}", chains.describe(science, PERMUTED if pooled else None)))
-        else:
-            grouped.append(Group(settings, chains.describe(science)))
+    for settings, order, science in zip(shared, orders, sciences, strict=True):
+        # A single draw beside chosen orders is one of them.
+        pooled = (settings, order) in drawn and (draws[settings] > 1 or settings not in with_chosen)
+        treatment = chains.describe(science, PERMUTED if pooled else None)
+        shown_order = PERMUTED if pooled else " ".join(map(str, order))
+        grouped.append(Group(f"{settings} {shown_order}" if order else settings, treatment))
     return grouped
 
 
@@ -91,4 +95,4 @@ def _named(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
 def _word(value: Any) -> str:
     if value is None or isinstance(value, bool):
         return json.dumps(value)
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return repr(value).removesuffix(".0") if isinstance(value, float) else str(value)  # all digits: words tell apart

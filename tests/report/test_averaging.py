@@ -102,6 +102,61 @@ def test_two_models_of_one_base_name_are_told_apart(bertxfer: Run, tmp_path: Pat
     assert sorted(exported["model"]) == sorted(table["model"]) and exported["group"].nunique() == 2
 
 
+def test_a_model_is_called_by_its_own_name_and_not_by_the_file_that_chose_it(bertxfer: Run, tmp_path: Path) -> None:
+    folders = [tmp_path / side / "encoder" for side in ("one", "other")]
+    for folder, eps in zip(folders, (1e-12, 1e-3), strict=True):
+        shutil.copytree(MINI, folder)
+        facts = json.loads((folder / "config.json").read_text())
+        (folder / "config.json").write_text(json.dumps({**facts, "layer_norm_eps": eps}))
+    words = ["model=other", f"model.name={','.join(map(str, folders))}", "model.lr=5e-4", "scheme=baseline,scratch"]
+    _swept(bertxfer, tmp_path, [*TINY, *words, "seed=0,1"], {"model.version": 4}, averaged=4)
+    table = _reported(bertxfer, tmp_path, "summary")
+    assert table["n"].tolist() == [2] * 4 and table["model"].nunique() == 2
+    differences = _reported(bertxfer, tmp_path, "differences")
+    assert differences["n"].tolist() == [2, 2] and differences["unpaired"].tolist() == [0, 0]
+
+
+def test_settings_that_differ_in_their_last_digits_are_told_apart(bertxfer: Run, tmp_path: Path) -> None:
+    words = [*TINY, "optimizer.lr=0.0005,0.00050000001", "seed=0,1"]
+    _swept(bertxfer, tmp_path, words, {"optimizer.lr=0.00050000001": 1}, averaged=2)
+    assert _reported(bertxfer, tmp_path, "summary")["n"].tolist() == [2, 2]
+
+
+def test_a_bootstrap_has_a_row_for_each_headline(bertxfer: Run, tmp_path: Path) -> None:
+    grid = {"task": "mini_cola", "task.headline": ["accuracy", "f1"], "scheme": ["baseline", "scratch"], "seed": [0, 1]}
+    _experiment(tmp_path, "headlines", grid, {"kind": "treatments", "tables": ["bootstrap", "summary"]})
+    words = [*TINY, "experiment=headlines", "--config-dir", str(tmp_path / "conf")]
+    ended = bertxfer(*words, "task.metrics=[accuracy,f1]")
+    assert ended.returncode == 0, ended.stderr
+    table = _reported(bertxfer, tmp_path, "bootstrap")
+    assert table["seeds"].tolist() == [2] * 4 and sorted(table["measure"]) == ["accuracy", "accuracy", "f1", "f1"]
+    summary = _reported(bertxfer, tmp_path, "summary")
+    assert sorted(table["score"]) == pytest.approx(sorted(summary["mean"]))
+    assert table["difference"].notna().sum() == 2  # of scratch, for each metric
+
+
+def test_heads_of_two_initializers_are_two_tables(bertxfer: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "conf" / "experiment"
+    folder.mkdir(parents=True)
+    heads = {"scheme": "head", "layer": [1, 2], "head": [1, 2], "init": ["bert", "shuffle"], "seed": [0, 1]}
+    figure = {
+        "kind": "table",
+        "baseline": {"treatment_text": "as pretrained"},
+        "tables": ["heads", "quartiles_by_layer"],
+    }
+    text = json.dumps({"grids": [heads, {"scheme": "baseline", "seed": [0, 1]}], "figure": figure})
+    (folder / "two.yaml").write_text(f"# @package _global_\n{text}\n")
+    words = ["data.n=16", "experiment=two"]
+    asked = subject.of_words(words, tmp_path / "out", [str(tmp_path / "conf")])
+    for place in asked.points:
+        finish(place, asked.store, 0.5 + 0.01 * place.axes["seed"] + 0.1 * (place.axes.get("init") == "shuffle"))
+    ended = bertxfer("report", *words, "--config-dir", str(tmp_path / "conf"))
+    assert ended.returncode == 0, ended.stderr
+    quartiles = _reported(bertxfer, tmp_path, "quartiles_by_layer")
+    assert quartiles["count"].tolist() == [2] * 4  # two initializers, two layers, and two heads in each
+    assert sorted(quartiles["mean"]) == pytest.approx([0.0, 0.0, 0.1, 0.1])
+
+
 def test_two_data_roots_are_told_apart(bertxfer: Run, tmp_path: Path) -> None:
     roots = [write_official(tmp_path / "one"), write_official(tmp_path / "other")]
     train = roots[1] / "glue" / "SST-2" / "train.tsv"
@@ -121,6 +176,14 @@ def test_drawn_orders_are_replicates_as_seeds_are(bertxfer: Run, tmp_path: Path)
     assert table["n"].tolist() == [2] and table["mean"].tolist() == pytest.approx([sum(scores) / 2])
     exported = _exported(bertxfer, tmp_path)
     assert exported["treatment"].tolist() == ["layers permuted"] * 2 and exported["group"].nunique() == 1
+
+
+def test_drawn_orders_stay_replicates_beside_a_chosen_one(bertxfer: Run, tmp_path: Path) -> None:
+    chosen = str([*range(12, 0, -1)]).replace(" ", "")
+    words = [*TINY, "scheme=permutation", f"order=null,{chosen}", "seed=0,1,2"]
+    _swept(bertxfer, tmp_path, words, {"layers permuted": 1, "order 12 11 10": 1}, averaged=2)
+    table = _reported(bertxfer, tmp_path, "summary")
+    assert table["n"].tolist() == [3, 3]
 
 
 def test_each_stream_of_randomness_makes_replicates_and_pairs(bertxfer: Run, tmp_path: Path) -> None:

@@ -121,6 +121,7 @@ def test_trackers_are_refused_before_anything_starts(bertxfer: Run, tmp_path: Pa
     assert ran.returncode == 2 and not (tmp_path / "out").exists()
     said = only_line(ran.stderr)
     assert said == "bertxfer: runtime.track: 'clearml' is not one of tensorboard, mlflow, wandb"
+    assert only_line(bertxfer("plan", "-m", "seed=0..9", "runtime.track=[clearml]").stderr) == said
     assert "'clearml' is not one of" in only_line(bertxfer("track", "clearml").stderr)
 
 

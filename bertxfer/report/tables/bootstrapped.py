@@ -23,7 +23,6 @@ _NUMBERS = (
 def bootstrapped(results: pd.DataFrame, figure: Figure, store: Store) -> Table:
     """A row for each place. Predictions have the headline score only, whatever else the figure draws."""
     table, by = comparisons.places(results.assign(measure=results["task.headline"]), figure)
-    by.remove("measure")
     ended = table[table["state"] == "done"].drop_duplicates([*by, "id"])
     done = ended[~ended["undefined"].astype(bool)]
     base = select(done, comparisons.baseline(figure))

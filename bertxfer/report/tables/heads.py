@@ -7,7 +7,7 @@ import pandas as pd
 from bertxfer.report import cells as printed
 from bertxfer.report import comparisons, statistics
 from bertxfer.report.figure import Figure
-from bertxfer.report.splits import split
+from bertxfer.report.splits import SHOWN_BY, split
 from bertxfer.report.tables.table import Table, sentences
 from bertxfer.store.store import Store
 
@@ -41,7 +41,8 @@ def quartiles_by_head(results: pd.DataFrame, figure: Figure, store: Store) -> Ta
 def differences(results: pd.DataFrame, figure: Figure) -> tuple[pd.DataFrame, list[str]]:
     """The mean paired difference for every task, layer and head, and the columns of different tasks and settings."""
     table = results if "head" in results else results.assign(head=None, layer=None)
-    table, more = split(table, ["task", "layer", "head"])
+    # The words of a treatment name the layer and the head, so here they would tell every head apart.
+    table, more = split(table, ["task", "layer", "head"], [shown for shown in SHOWN_BY if shown[0] != "treatment"])
     by, baseline = ["task", *more, "layer", "head"], comparisons.baseline(figure)
     shared = comparisons.shared(["task", *more], table, baseline)
     compared = statistics.differences(table, by, baseline, shared)
