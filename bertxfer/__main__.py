@@ -26,29 +26,45 @@ def main() -> None:
 def run(words: Sequence[str]) -> int:
     """Does what the words of a command line ask for, and returns the exit status."""
     if words and words[0] in verbs.VERBS:
-        try:
-            return verbs.VERBS[words[0]](words[1:])
-        except BertxferError as error:
-            return _say(str(error), error.status)
-        except KeyboardInterrupt:
-            return _say("stopped", 130)
-        except Exception as error:
-            return _say_complaint(error)
+        return _run_verb(words[0], words[1:])
     if "--help" in words or "-h" in words:
         print(_help())
         return 0
-    if completion.is_query(words):
-        offered = completion.offers(os.environ.get("COMP_LINE", ""), list(verbs.VERBS))
-        if offered is not None:
-            print(" ".join(offered))
-            return 0
-        line = completion.without_verb(os.environ.get("COMP_LINE", ""), list(verbs.VERBS))
-        os.environ["COMP_LINE"], os.environ["COMP_POINT"] = line, str(len(line))
+    if completion.is_query(words) and _completed():
+        return 0
     if "=" in words or any(word.startswith("=") for word in words):
         return _say("an override is key=value, without spaces around the =", 2)
     if words and words[0].isidentifier():
         known = ", ".join(verbs.VERBS)
         return _say(f"{words[0]!r} is not a verb; there are {known}, and everything else is key=value", 2)
+    return _run_hydra(words)
+
+
+def _run_verb(name: str, words: Sequence[str]) -> int:
+    try:
+        return verbs.VERBS[name](words)
+    except BertxferError as error:
+        return _say(str(error), error.status)
+    except KeyboardInterrupt:
+        return _say("stopped", 130)
+    except Exception as error:
+        return _say_complaint(error)
+
+
+def _completed() -> bool:
+    """Whether what a shell asks for was offered; else Hydra is to do it, for the line without its verb."""
+    line = os.environ.get("COMP_LINE", "")
+    offered = completion.offers(line, list(verbs.VERBS))
+    if offered is not None:
+        print(" ".join(offered))
+        return True
+    line = completion.without_verb(line, list(verbs.VERBS))
+    os.environ["COMP_LINE"], os.environ["COMP_POINT"] = line, str(len(line))
+    return False
+
+
+def _run_hydra(words: Sequence[str]) -> int:
+    """A run or a sweep, composed by Hydra."""
     from bertxfer.trials import schemes  # noqa: F401  their axes are part of the schema
 
     schema.register()
