@@ -170,8 +170,10 @@ def test_cancel_gives_back_and_the_same_command_goes_on(
     bertxfer: Run, start: Start, shallow_model: Path, tmp_path: Path
 ) -> None:
     words = sweep_words(shallow_model, "training.epochs=1", "data.n=9000", "seed=0..1", "hydra.launcher.workers=1")
+    words = [*words, "runtime.checkpoint_seconds=0.5"]
     assert bertxfer(*words, "hydra.launcher.wait=false").returncode == 0
     wait_until(lambda: running(tmp_path))
+    wait_until(lambda: list((tmp_path / "out" / "trials").glob("*/checkpoint/[!.]*.pt")))  # before it there is no step
     waiting = start(*words)
     wait_until(lambda: "0 done" in launcher_log(tmp_path) or "0 of 2 done" in launcher_log(tmp_path))
     (sweep,) = [path.name for path in (tmp_path / "out" / "sweeps").iterdir()]
