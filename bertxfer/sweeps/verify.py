@@ -51,7 +51,7 @@ def done(store: Store, name: str | None) -> list[str]:
     elif name is not None:
         ids = [trial.id for trial in manifest.read(manifest.find(store.root, name)).trials]
     else:
-        ids = sorted(path.parent.name for path in (store.root / "trials").glob("*/result.json"))
+        ids = sorted(store.finished())
     finished = [trial_id for trial_id in ids if store.complete(trial_id)]
     if not finished:
         raise BertxferError(f"there is no finished trial {f'of {name} ' if name else ''}in {store.root}")
