@@ -73,14 +73,28 @@ def later(default: Any, before: Mapping[int, Any] | None = None) -> Any:
     return field(default=default, metadata={"later": True, "before": dict(before or {})})
 
 
+def until(semantics: int) -> Any:
+    """A setting that was part of ids before a semantics and is not since: it says nothing about a result.
+
+    Only configs that were stored before that have it; for all others it is null.
+    """
+    return field(default=None, metadata={"until": semantics})
+
+
 def left_out(kind: type, semantics: int) -> dict[str, Any]:
     """The fields of a dataclass that ids leave out, each with the value at which it is left out."""
-    return {spec.name: _default_under(spec, semantics) for spec in _later_fields(kind)}  # type: ignore[arg-type]
+    came_later, gone = _changed_fields(kind)  # type: ignore[arg-type]
+    return {
+        **{spec.name: _default_under(spec, semantics) for spec in came_later},
+        **{spec.name: None for spec in gone if semantics >= spec.metadata["until"]},
+    }
 
 
 @lru_cache(maxsize=64)
-def _later_fields(kind: type) -> tuple["Field[Any]", ...]:
-    return tuple(spec for spec in dataclasses.fields(kind) if spec.metadata.get("later"))
+def _changed_fields(kind: type) -> tuple[list["Field[Any]"], list["Field[Any]"]]:
+    """Those that came later, and those that are gone."""
+    specs = dataclasses.fields(kind)
+    return [spec for spec in specs if spec.metadata.get("later")], [spec for spec in specs if "until" in spec.metadata]
 
 
 def _default_under(spec: "Field[Any]", semantics: int) -> Any:

@@ -102,8 +102,8 @@ class Init:
     distribution: str = choice(MISSING, "truncated_normal", "normal", "shuffle")
     sd: float | None = ranged(None, 0, above=True)
     cut: float | None = ranged(None, 0, above=True)  # where truncated_normal is cut, in units of sd
-    biases: str = choice("zero", "zero", "keep", "shuffle")
-    layernorm: str = choice("reset", "reset", "keep", "shuffle")  # reset: to 1 and 0
+    biases: str = choice("zero", "zero", "keep", "draw", "shuffle")  # draw: from the distribution, as weights are
+    layernorm: str = choice("reset", "reset", "keep", "draw", "shuffle")  # reset: to 1 and 0
 
 
 @dataclass
@@ -151,13 +151,11 @@ class Training:
 class Probe:
     """A small classifier on the frozen encoder, in place of fine-tuning. `training=probe` turns it on."""
 
-    features: str | None = choice(
-        None, None, "mean", "cls"
-    )  # mean: over the tokens of a layer (tamkin2020); cls: its first token (singh2020)
+    # mean: over the tokens of a layer; cls: its first token; pooled: that through BERT's own pooler, which stays frozen
+    features: str | None = choice(None, None, "mean", "cls", "pooled")
     layer: int | None = counting(None, "layers")  # the layer that is read, 1..L; 0: the embeddings
     removed: int | None = counting(None, "layers")  # the same from above: layers that are taken off the top
-    pooler: bool = False  # BERT's own pooler is trained too, between the features and the classifier
-    holdout: float = ranged(0.1, 0, 0.9, above=True)  # the part of the training rows that early stopping looks at
+    holdout: float = ranged(0.2, 0, 0.9, above=True)  # the part of the training rows that early stopping looks at
     half: bool = False  # features are kept in 16 bits
 
 

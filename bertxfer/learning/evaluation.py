@@ -1,5 +1,6 @@
 """Dev set evaluation: predictions in the order of the dev set, whatever order they were computed in."""
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,8 +11,9 @@ from bertxfer.errors import TrialError
 from bertxfer.learning import devices, kinds
 from bertxfer.learning.data import Dataset
 from bertxfer.learning.finite import is_finite
+from bertxfer.learning.kinds import LearnedKind
 from bertxfer.tasks import metrics
-from bertxfer.tasks.task import TaskScience
+from bertxfer.trials.trial import Trial
 
 # Fixed, because the rows that share a batch decide the padding and so the last bits of a logit. Tokens are
 # counted with padding: 21 windows of 384 are as many as 64 sentences of 128. A CPU is no faster with more than its
@@ -30,22 +32,41 @@ def outputs_of(model: nn.Module, dev: Dataset, device: torch.device, precision: 
     return [outputs[row] for row in range(len(dev))]
 
 
-Evaluation = dict[str, Any]  # score, metrics, and the columns of the predictions
+Evaluation = dict[str, Any]  # score, metrics, loss, and the columns of the predictions
 
 
-def evaluate(model: nn.Module, dev: Dataset, task: TaskScience, device: torch.device, precision: str) -> Evaluation:
+def evaluate(model: nn.Module, dev: Dataset, trial: Trial, device: torch.device) -> Evaluation:
     """What a model achieves on the dev set."""
-    return judged(outputs_of(model, dev, device, precision), dev, task)
+    return judged(outputs_of(model, dev, device, trial.science.training.precision), dev, trial)
 
 
-def judged(outputs: list[Tensor], dev: Dataset, task: TaskScience) -> Evaluation:
-    """Scores, why some are not defined, and the columns of the predictions, all of which a checkpoint can hold."""
+def judged(outputs: list[Tensor], dev: Dataset, trial: Trial) -> Evaluation:
+    """Scores, the loss, why some scores are not defined, and the columns of the predictions, all of which a checkpoint
+    can hold."""
     _refuse_non_finite(outputs, dev)
-    predictions, references, columns = kinds.of(task.kind).predicted(outputs, dev, task)
-    scores = metrics.score(task.kind, task.metrics, references, predictions)
-    undefined = metrics.why_undefined(scores, references, predictions)
-    columns = {"index": dev.indices, **columns}
-    return {"score": scores[task.headline], "metrics": scores, "undefined": undefined, "predictions": columns}
+    task = trial.science.task
+    kind = kinds.of(task.kind)
+    predictions, references, columns = kind.predicted(outputs, dev, task)
+    scores = metrics.score(task.kind, trial.metrics, references, predictions)
+    return {
+        "score": scores[trial.metrics[0]],
+        "metrics": scores,
+        "loss": _mean_loss(kind, outputs, dev.labels),
+        "undefined": metrics.why_undefined(scores, references, predictions),
+        "predictions": {"index": dev.indices, **columns},
+    }
+
+
+def _mean_loss(kind: LearnedKind, outputs: list[Tensor], labels: list[Any]) -> float:
+    """The mean over all inputs of the loss that is trained with. It does not depend on how they were batched."""
+    if kind.row_losses is not None:
+        losses = kind.row_losses(torch.stack(outputs).double().unsqueeze(0), torch.tensor(labels).unsqueeze(0))
+        return math.fsum(losses.flatten().tolist()) / len(labels)
+    # Passages have different lengths.
+    both = zip(outputs, labels, strict=True)
+    return math.fsum(float(kind.loss(one.double().unsqueeze(0), torch.tensor([label]))) for one, label in both) / len(
+        labels
+    )
 
 
 def _refuse_non_finite(outputs: list[Tensor], dev: Dataset) -> None:

@@ -9,6 +9,7 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
+from bertxfer.errors import TrialError
 from bertxfer.learning.data import Dataset
 from bertxfer.store.artifacts import Artifacts
 from bertxfer.trials import chains
@@ -114,6 +115,13 @@ def _make(
         artifacts.write("features", name, lambda path, tensors=tensors: save_file(tensors, path))  # type: ignore[misc]
 
 
+def _pooled(encoder: nn.Module, layers: Tensor) -> Tensor:
+    pooler: Any = encoder.pooler
+    if pooler is None:
+        raise TrialError("the model has no pretrained pooler; use probe.features=cls, or mean")
+    return torch.stack([pooler(states) for states in layers])  # it takes the first token itself
+
+
 def _batches(part: Keys, wanted: dict[bytes, tuple[Dataset, int]], longest: int) -> Iterator[tuple[list[int], int]]:
     """The indices of texts that are padded to the same length, and that length."""
     by_length: dict[int, list[int]] = {}
@@ -141,9 +149,10 @@ def _padded(values: list[int], length: int, filler: int) -> list[int]:
 
 
 def _states(encoder: nn.Module, batch: dict[str, Tensor], kind: str) -> Tensor:
-    """(layer, text, width), from the embeddings up: the mean over a text's tokens, or its first token's state."""
+    """(layer, text, width), from the embeddings up: the mean over a text's tokens, or its first token's state, as it is
+    or through the encoder's own pooler."""
     layers = torch.stack(encoder(**batch, output_hidden_states=True).hidden_states)
-    if kind == "cls":
-        return layers[:, :, 0].cpu()
+    if kind in ("cls", "pooled"):
+        return (layers[:, :, 0] if kind == "cls" else _pooled(encoder, layers)).cpu()
     mask = batch["attention_mask"].unsqueeze(-1).to(layers.dtype)
     return ((layers * mask).sum(2) / mask.sum(1)).cpu()

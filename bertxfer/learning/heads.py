@@ -34,14 +34,13 @@ class HeadedModel(nn.Module):
     def __init__(self, encoder: nn.Module, science: Science, pooler: Pooler | None = None) -> None:
         """`pooler`: that of another task's model on the same encoder."""
         super().__init__()
-        kind, pooling, dropout = KINDS[science.task.kind], science.model.pooling, science.model.dropout
-        self.per_token = kind.per_token
+        self.per_token = KINDS[science.task.kind].per_token
         config: Any = encoder.config
-        width = config.hidden_size
-        generator = torch.Generator().manual_seed(seeds.derive(science.seeds["head"], "head"))
-        self.classifier = _linear(width, kind.outputs(len(science.task.labels)), generator)
+        width, dropout = config.hidden_size, science.model.dropout
+        generator = torch.Generator().manual_seed(_stream(science))
+        self.classifier = classifier(encoder, science, generator)
         self.pooler: Pooler | None = None
-        if pooling == "cls":
+        if science.model.pooling == "cls":
             pretrained: Any = getattr(encoder, "pooler", None) if pooler is None else pooler
             self.pooler = Pooler(_linear(width, width, generator) if pretrained is None else pretrained.dense)
         encoder.pooler = None  # type: ignore[assignment]
@@ -75,6 +74,21 @@ class HeadedModel(nn.Module):
     def name_of(encoder_tensor: str) -> str:
         """What a tensor of the encoder is called in the model."""
         return encoder_tensor if encoder_tensor.startswith("pooler.") else f"encoder.{encoder_tensor}"
+
+
+def classifier(encoder: nn.Module, science: Science, generator: torch.Generator | None = None) -> nn.Linear:
+    """The new layer of a task, the first that is drawn from its stream."""
+    config: Any = encoder.config
+    generator = generator or torch.Generator().manual_seed(_stream(science))
+    return _linear(config.hidden_size, KINDS[science.task.kind].outputs(len(science.task.labels)), generator)
+
+
+def _stream(science: Science) -> int:
+    """Of the seed and the task, and of how often the chain before had that task: the same for the task alone and after
+    others, so that they are pairs, but never the one that a stage before was trained with."""
+    stages = science.chain.stages if science.chain is not None else ()
+    before = sum(stage.task.name == science.task.name for stage in stages)
+    return seeds.derive(science.seeds["head"], "head", science.task.name, *([before] if before else []))
 
 
 def _as_it_is(states: Tensor) -> Tensor:

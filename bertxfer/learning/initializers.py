@@ -18,10 +18,12 @@ def redraw(values: Tensor, name: str, initializer: Initializer, generator: torch
         rule, constant = initializer.biases, 0.0
     else:
         rule, constant = "draw", 0.0
+    if rule == "draw" and initializer.distribution == "shuffle":
+        rule = "shuffle"
     with torch.no_grad():
         if rule in ("reset", "zero"):
             values.fill_(constant)
-        elif rule == "shuffle" or (rule == "draw" and initializer.distribution == "shuffle"):
+        elif rule == "shuffle":
             order = torch.randperm(values.numel(), generator=generator)
             values.copy_(values.flatten()[order].view_as(values))
         elif rule == "draw":

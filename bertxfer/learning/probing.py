@@ -59,7 +59,7 @@ def run(trials: Sequence[Trial], store: Store, runtime: Runtime, stop: Callable[
         try:
             course.refuse_non_finite(i)
             refuse_non_finite(stack.weights(i))
-            judged = evaluation.judged(list(outputs[i]), dev, trial.science.task)
+            judged = evaluation.judged(list(outputs[i]), dev, trial)
         except TrialError as error:
             store.fail(trial, error)
             results.append(error)

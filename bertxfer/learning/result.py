@@ -17,6 +17,8 @@ def facts(trial: Trial, counted: Evaluation, begin: Start, train: Dataset, dev: 
     return {
         "id": trial.id,
         "score": number(counted["score"]),
+        "headline": trial.headline,
+        "dev_loss": number(counted["loss"]),
         "metrics": {name: number(value) for name, value in counted["metrics"].items()},
         "undefined": counted.get("undefined", {}),  # a checkpoint of the first release has none
         "task": science.task.name,
@@ -43,4 +45,5 @@ def inputs(trial: Trial) -> dict[str, Any]:
         "data_at": trial.data_at,
         "stages_version": [stage.task.version for stage in stages],
         "stages_at": list(trial.stages_at),
+        "stages_metrics": [list(names) for names in trial.stages_metrics],
     }

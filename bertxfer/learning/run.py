@@ -68,7 +68,7 @@ def run(
 
     def evaluate() -> Evaluation:
         with timings("evaluate"):
-            return evaluation.evaluate(model, renumbered_dev, science.task, device, science.training.precision)
+            return evaluation.evaluate(model, renumbered_dev, trial, device)
 
     with timings("train"):
         redrawn = {f"0.{model.name_of(name)}" for name in begin.redrawn}

@@ -11,6 +11,7 @@ from bertxfer.learning.heads import HeadedModel
 from bertxfer.store.artifacts import Artifacts
 from bertxfer.trials import chains, families
 from bertxfer.trials.science import Science
+from bertxfer.trials.treatment import Treatment
 from bertxfer.trials.trial import Trial
 
 POOLER = "pooler."
@@ -28,18 +29,24 @@ def start(trial: Trial, artifacts: Artifacts) -> Start:
     science = trial.science
     encoder = encoders.load(trial.model_at, science.model)
     prefix = chains.prefix_of(trial)
+    family = families.family_of(science.model.family)
     begun_from = None
     if prefix is not None:
+        treating.shorten(encoder, family, prefix.science.depth)
         begun_from = {"trial": prefix.id, "encoder": _load(encoder, artifacts, prefix.id)}
     due = chains.treatment_due(science)
-    family = families.family_of(science.model.family)
     redrawn = treating.apply(due, encoder, family, science.model.heads, science.seeds.get("redraw"))
     return Start(encoder, redrawn, begun_from)
 
 
 def pretrained(trial: Trial) -> nn.Module:
-    """The encoder before anything was done to it."""
-    return encoders.load(trial.model_at, trial.science.model)
+    """The encoder before anything was done to it, but for layers that were deleted: a layer is compared with itself."""
+    science = trial.science
+    encoder = encoders.load(trial.model_at, science.model)
+    if science.depth < science.model.layers:
+        deleted = Treatment(order=science.treatment.order)
+        treating.apply(deleted, encoder, families.family_of(science.model.family), science.model.heads, None)
+    return encoder
 
 
 def keep(model: HeadedModel, artifacts: Artifacts, trial_id: str) -> None:
@@ -66,8 +73,9 @@ def _load(encoder: nn.Module, artifacts: Artifacts, trial_id: str) -> str:
 
 
 def with_stage(science: Science, stage: int) -> Science:
-    """The same trial with the data and the head of one of its interleaved tasks."""
+    """The same trial with the data and the head of one of its interleaved tasks, and with those before it."""
     assert science.chain is not None
     chosen = science.chain.stages[stage]
+    chain = replace(science.chain, stages=science.chain.stages[:stage])
     model = replace(science.model, pooling=chosen.pooling)
-    return replace(science, task=chosen.task, data=chosen.data, model=model)
+    return replace(science, task=chosen.task, data=chosen.data, model=model, chain=chain)

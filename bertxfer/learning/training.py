@@ -186,7 +186,8 @@ def _end_epoch(state: State, training: Training, evaluation: dict[str, Any], per
     losses = [e["loss"] for e in record.history if "loss" in e and e["step"] > record.step - per_epoch]
     record.train_losses.append(math.fsum(losses) / per_epoch)
     record.dev_scores.append(evaluation["score"])
-    record.history.append({"step": record.step, "epoch": record.epoch, **evaluation["metrics"]})
+    scores = {**evaluation["metrics"], "dev_loss": evaluation["loss"]}
+    record.history.append({"step": record.step, "epoch": record.epoch, **scores})
     record.last = evaluation
     if _improved(record.dev_scores):
         record.best = evaluation

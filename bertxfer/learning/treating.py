@@ -1,5 +1,7 @@
 """Applying a treatment to a loaded encoder: exactly the tensors it names change, and no other."""
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
@@ -10,10 +12,11 @@ from bertxfer.trials.treatment import Treatment
 
 
 def apply(treatment: Treatment, encoder: nn.Module, family: Family, heads: int, seed: int | None) -> set[str]:
-    """Permutes layers and reinitializes weights in place; returns the names of the reinitialized tensors."""
+    """Moves, deletes and reinitializes layers in place; returns the names of the reinitialized tensors."""
     tensors: dict[str, Tensor] = dict(encoder.named_parameters())
     if treatment.order:
         _move_layers(treatment.order, tensors, family)
+        shorten(encoder, family, len(treatment.order))
     redrawn: set[str] = set()
     for region in treatment.redrawn:
         assert treatment.initializer is not None and seed is not None
@@ -27,6 +30,13 @@ def apply(treatment: Treatment, encoder: nn.Module, family: Family, heads: int, 
             initializers.redraw(values, part.name, treatment.initializer, generator)
             redrawn.add(part.name)
     return redrawn
+
+
+def shorten(encoder: nn.Module, family: Family, layers: int) -> None:
+    """Leaves the first so many layers; the others are gone, from the encoder's config too."""
+    whole: Any = encoder
+    del whole.get_submodule(family.layers)[layers:]
+    whole.config.num_hidden_layers = layers
 
 
 def _move_layers(order: tuple[int, ...], tensors: dict[str, Tensor], family: Family) -> None:

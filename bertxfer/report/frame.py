@@ -33,10 +33,15 @@ def frame(points: Sequence[Point], store: Store) -> pd.DataFrame:
     """
     trials = list({point.trial.id: point.trial for point in points}.values())
     alike = _replicates(trials)
-    facts = {trial.id: {**_science(trial), **alike[trial.id], **_outcome(trial, store)} for trial in trials}
+    facts = {trial.id: {**_science(trial), **alike[trial.id]} for trial in trials}
+    # Points that mean one trial may look at it by different metrics.
+    outcomes = {(point.trial.id, point.trial.headline): point.trial for point in points}
+    found = {key: _outcome(trial, store) for key, trial in outcomes.items()}
     rows = []
     for point in points:
-        rows.append({**_defaults(point.trial), **facts[point.trial.id], **_typed_at(point)})
+        trial = point.trial
+        outcome = found[trial.id, trial.headline]
+        rows.append({**_defaults(trial), **facts[trial.id], **outcome, **_typed_at(point)})
     return _typed(pd.DataFrame(rows, dtype=object))
 
 
@@ -92,7 +97,7 @@ def measured(results: pd.DataFrame, metrics: Sequence[str]) -> pd.DataFrame:
     """The rows with what is drawn: `y`, and `measure`, the name of that metric; once for each metric."""
     parts = []
     for column in metrics:
-        measure = results["task.headline"] if column == "score" else column.removeprefix("metrics.")
+        measure = results["headline"] if column == "score" else column.removeprefix("metrics.")
         parts.append(results.assign(y=results.get(column, math.nan), measure=measure))
     return pd.concat(parts, ignore_index=True)
 
@@ -163,23 +168,25 @@ def _science(trial: Trial) -> dict[str, Any]:
 
 def _outcome(trial: Trial, store: Store) -> dict[str, Any]:
     try:
-        result = store.result(trial.id)
+        result = store.scored(trial)
     except BertxferError as error:  # a damaged folder: no number of it can be trusted
-        return _without_result("failed", str(error))
+        return _without_result(trial, "failed", str(error))
     if result is not None:
-        return _with_result(result)
+        return _with_result(result, trial)
     if (store.folder(trial.id) / "failure.json").is_file():
-        return _without_result("failed", store.why_failed(trial.id))
-    return _without_result("missing", None)
+        return _without_result(trial, "failed", store.why_failed(trial.id))
+    return _without_result(trial, "missing", None)
 
 
-def _with_result(result: Result) -> dict[str, Any]:
+def _with_result(result: Result, trial: Trial) -> dict[str, Any]:
     undefined = result["score"] is None
     return {
         "state": "done",
+        "headline": trial.headline or result.get("headline"),
         "reason": score_text(result) if undefined else None,
         "score": _number(result["score"]),
         "undefined": undefined,
+        "dev_loss": _number(result.get("dev_loss")),
         **{f"metrics.{name}": _number(value) for name, value in result["metrics"].items()},
         **{key: result.get(key) for key in _COUNTS},
         "seconds": seconds_of(result["timings"]),
@@ -187,9 +194,10 @@ def _with_result(result: Result) -> dict[str, Any]:
     }
 
 
-def _without_result(state: str, reason: str | None) -> dict[str, Any]:
+def _without_result(trial: Trial, state: str, reason: str | None) -> dict[str, Any]:
     unknown = dict.fromkeys((*_COUNTS, "device"))
-    return {"state": state, "reason": reason, "score": math.nan, "undefined": False, "seconds": math.nan, **unknown}
+    known = {"state": state, "headline": trial.headline, "reason": reason}
+    return {**known, "score": math.nan, "undefined": False, "dev_loss": math.nan, "seconds": math.nan, **unknown}
 
 
 def _number(value: float | None) -> float:

@@ -17,7 +17,7 @@ Heading = Callable[[pd.DataFrame, Figure, str], "pd.Series[Any]"]  # of the plac
 
 def task_and_metric(table: pd.DataFrame, figure: Figure, y: str) -> "pd.Series[Any]":
     """The words over a panel of scores: the task, and what is measured on it."""
-    metric = table["task.headline"].map(words.metric) if y == "score" else words.metric(y)
+    metric = table["headline"].map(words.metric) if y == "score" else words.metric(y)
     if figure.facets is None:
         return pd.Series("", index=table.index) + metric
     return task_alone(table, figure, y) + " (" + metric + ")"

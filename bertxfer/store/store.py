@@ -16,6 +16,7 @@ from bertxfer.errors import BertxferError
 from bertxfer.store.artifacts import Artifacts
 from bertxfer.store.results import UNKNOWN, Result, number, problem_of
 from bertxfer.system.files import write_json, write_text, write_whole
+from bertxfer.tasks import metrics
 from bertxfer.trials.science import identify
 from bertxfer.trials.trial import Trial
 
@@ -52,6 +53,31 @@ class Store:
         if result is not None and not self._vouched(trial_id):
             self.config(trial_id)
         return result
+
+    def scored(self, trial: Trial) -> Result | None:
+        """The trial's result with the metric that is asked for now as its score: it may have been run for another."""
+        result = self.result(trial.id)
+        headline = trial.headline
+        if result is None or headline is None:
+            return result
+        if headline == (result.get("headline") or trial.science.task.headline or headline):
+            return result
+        if headline not in result["metrics"]:
+            result["metrics"] |= self._measured(trial, headline)
+        return {**result, "headline": headline, "score": result["metrics"][headline]}
+
+    def _measured(self, trial: Trial, metric: str) -> dict[str, float | None]:
+        """A metric that was not asked for when the trial was run, from its predictions."""
+        from pyarrow import ArrowException, parquet
+
+        path = self.folder(trial.id) / "predictions.parquet"
+        try:
+            columns = parquet.read_table(path, columns=["label", "prediction"]).to_pydict()
+        except (OSError, ArrowException) as error:
+            reason = " ".join(str(error).split())
+            raise BertxferError(f"{path} cannot be read ({reason}), and {metric} was not measured then") from error
+        scores = metrics.score(trial.science.task.kind, [metric], columns["label"], columns["prediction"])
+        return {metric: number(scores[metric])}
 
     def result_alone(self, trial_id: str) -> Result | None:
         """The same without checking the config, for callers that read thousands."""

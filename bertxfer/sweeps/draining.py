@@ -19,7 +19,7 @@ from bertxfer.sweeps.stop import Stop
 from bertxfer.trials import chains
 from bertxfer.trials.trial import Trial
 
-MOST_TOGETHER = 128  # probes in one computation: BERT-base's poolers with Adam's moments take 1 GB then
+MOST_TOGETHER = 128  # probes in one computation, so that an interruption loses little
 
 
 Taken = list[tuple[Trial, Held]]  # trials that are computed together; mostly one

@@ -142,10 +142,15 @@ def _as_dict(trial: Trial) -> dict[str, Any]:
 
 
 def _trial(plain: dict[str, Any]) -> Trial:
-    lists = {key: tuple(value) for key, value in plain.items() if isinstance(value, list)}
+    lists = {key: _tuple(value) for key, value in plain.items() if isinstance(value, list)}
     science = Science.from_dict(plain["science"])
     model_at = pretrained.still_at(plain["model_at"], science.model.name)
     trial = Trial(**{**plain, **lists, "science": science, "model_at": model_at})
     if (identified := identify(plain["science"])) != trial.id:
         raise ValueError(f"trial {trial.id} hashes to {identified}")
     return trial
+
+
+def _tuple(value: Any) -> Any:
+    """What JSON made a list."""
+    return tuple(map(_tuple, value)) if isinstance(value, list) else value

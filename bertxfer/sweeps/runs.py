@@ -32,7 +32,7 @@ def run_one(config: Config) -> None:
     trackers.check(config.runtime.track)
     trial = trial_of(config)
     store = Store(Path(config.runtime.output_dir).absolute(), config.artifacts.max_gb)
-    stored = store.result(trial.id)
+    stored = store.scored(trial)
     if stored is not None and not store.lacking(trial.id, trial.outputs):
         print(summary.line(stored, "stored"))
         with contextlib.suppress(OSError):  # a folder that may only be read
@@ -56,7 +56,7 @@ def run_sweep(sweep: Sweep, launcher: Launcher) -> list[Result | None]:
     print(f"sweep {frozen.name}: {len(ids)} trials, {len(ids) - missing} done before", flush=True)
     launched = launcher.run(frozen) if missing else None
     _tidy(frozen, Queue(store, None, launcher.rules))
-    results = [store.result(trial_id) for trial_id in ids]
+    results = [store.scored(trial) for trial in frozen.trials]
     pairs = zip(frozen.trials, results, strict=True)
     summary.print_table([(trial.science, result) for trial, result in pairs if result is not None])
     done = [trial_id for trial_id, result in zip(ids, results, strict=True) if result is not None]
@@ -76,7 +76,7 @@ def results_of(configs: Sequence[Config], launcher: Launcher) -> list[Result | N
     with contextlib.suppress(TrialsFailed):  # a failed trial has no score; the others have
         run_sweep(Sweep([Point({}, trial) for trial in trials], configs[0].runtime, configs[0].artifacts), launcher)
     store = Store(Path(configs[0].runtime.output_dir).absolute())
-    return [store.result(trial.id) for trial in trials]
+    return [store.scored(trial) for trial in trials]
 
 
 def _tidy(sweep: Manifest, queue: Queue) -> None:

@@ -42,9 +42,14 @@ class Sweep:
         """The distinct trials."""
         distinct: dict[str, Trial] = {}
         for trial in (point.trial for point in self.points):
-            outputs = {*trial.outputs, *(distinct[trial.id].outputs if trial.id in distinct else ())}
-            distinct[trial.id] = replace(trial, outputs=tuple(sorted(outputs)))
+            known = distinct.get(trial.id, trial)
+            outputs = tuple(sorted({*known.outputs, *trial.outputs}))
+            distinct[trial.id] = replace(known, outputs=outputs, metrics=_once(known.metrics, trial.metrics))
         return list(distinct.values())
+
+
+def _once(*lists: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for names in lists for name in names))
 
 
 def places_of(

@@ -6,12 +6,12 @@ are run again too: an encoder of the store is not trusted here. Nothing is writt
 
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import Any
 
-from bertxfer.config.schema import Model, Runtime
+from bertxfer.config.schema import Runtime
 from bertxfer.errors import BertxferError
 from bertxfer.store.results import Result
 from bertxfer.store.store import Store
@@ -110,27 +110,18 @@ def stored_trial(trial_id: str, store: Store, result: Result) -> Trial:
             f"it was computed under semantics {science.semantics}, and this version computes {SEMANTICS}; check out "
             f"revision {result['environment'].get('git_revision') or 'of that time'}"
         )
-    if isinstance(inputs := result.get("inputs"), dict):
-        model_at = pretrained.still_at(inputs["model_at"], science.model.name)
-        return Trial(trial_id, science, model_at, inputs["data_at"], tuple(inputs["stages_at"]))
-    frozen = _frozen(trial_id, store)
-    if frozen is not None and Path(frozen.model_at).is_dir():
-        return replace(frozen, outputs=())
-    tasks = [science.task, *(stage.task for stage in (science.chain.stages if science.chain else ()))]
-    if any(task.source == "files" for task in tasks):
-        raise BertxferError("its result does not say where its files were, and no sweep here does")
-    model = pretrained.find(Model(name=science.model.name, revision=science.model.version))
-    data_at, *stages_at = (None if task.source == "mini" else task.dataset for task in tasks)
-    return Trial(trial_id, science, model.where, data_at, tuple(stages_at))
-
-
-def _frozen(trial_id: str, store: Store) -> Trial | None:
-    """The trial as a sweep has it: the first release wrote the paths of inputs only there."""
-    for folder in sorted(path.parent for path in (store.root / "sweeps").glob("*/manifest.json")):
-        for trial in manifest.read(folder).trials:
-            if trial.id == trial_id:
-                return trial
-    return None
+    inputs = result.get("inputs")
+    if not isinstance(inputs, dict):
+        raise BertxferError("its result does not say where its model and its rows were")
+    return Trial(
+        trial_id,
+        science,
+        pretrained.still_at(inputs["model_at"], science.model.name),
+        inputs["data_at"],
+        tuple(inputs["stages_at"]),
+        tuple(dict.fromkeys([result["headline"], *result["metrics"]])),
+        tuple(map(tuple, inputs["stages_metrics"])),
+    )
 
 
 def _runtime(stored: Result) -> Runtime:

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from bertxfer.config.keys import later, until
+
 
 @dataclass(frozen=True)
 class SpanScience:
@@ -26,6 +28,9 @@ class TaskScience:
     label: str
     labels: tuple[str, ...]
     skip_broken: bool
-    metrics: tuple[str, ...]
-    headline: str
     span: SpanScience | None  # null where nothing is looked for in a passage
+    # The metric by which training stops or chooses its epoch; null where it does neither: a metric that is only looked
+    # at changes no number.
+    watched: str | None = later(None)
+    metrics: tuple[str, ...] | None = until(3)
+    headline: str | None = until(3)

@@ -25,7 +25,10 @@ def prefix_of(trial: Trial) -> Trial | None:
         chain = replace(chain, treated=None)
     prefix = assemble(science.model, last, treatment, chain, None, science.seeds.__getitem__)
     *stages_at, data_at = trial.stages_at
-    return Trial(prefix.id, prefix, trial.model_at, data_at, tuple(stages_at), ("encoder",))
+    *stages_metrics, metrics = trial.stages_metrics
+    return Trial(
+        prefix.id, prefix, trial.model_at, data_at, tuple(stages_at), metrics, tuple(stages_metrics), ("encoder",)
+    )
 
 
 def prefixes(trial: Trial) -> Iterator[Trial]:
@@ -78,7 +81,8 @@ def describe(science: Science, permuted: str | None = None) -> str:
         else:
             words = f"{words} before {stages}" if science.chain.treated == "first" else f"{words} after {stages}"
     if science.probe is not None:
-        words = f"layer {science.probe.layer} probed" + ("" if words == "as pretrained" else f", {words}")
+        trained = " with a trained pooler" if science.probe.pooler else ""  # as before semantics 3
+        words = f"layer {science.probe.layer} probed{trained}" + ("" if words == "as pretrained" else f", {words}")
     if science.training.epochs == 0:
         words += ", not fine-tuned"
     return words

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeVar, cast, get_args, get_type_hints
 
-from bertxfer.config.keys import later, left_out
+from bertxfer.config.keys import later, left_out, until
 from bertxfer.config.schema import Optimizer, Training
 from bertxfer.errors import BertxferError
 from bertxfer.system import seeds
@@ -19,7 +19,9 @@ from bertxfer.trials.treatment import Treatment
 # Raised when the code computes another result from the same config. Old results then belong to other trials. Other
 # last bits do not count: they also depend on the versions, the processor and the threads, which a result names.
 # 2: batches are packed, which draws other dropout masks.
-SEMANTICS = 2
+# 3: a classifier is drawn from the seed and the task, so that no stage of a chain begins with another's; a probe's
+# pooler is frozen; what is only looked at is no part of an id.
+SEMANTICS = 3
 
 T = TypeVar("T")
 
@@ -68,9 +70,9 @@ class Chain:
 class ProbeScience:
     features: str
     layer: int
-    pooler: bool
     holdout: float | None  # null where nothing is held out
     half: bool
+    pooler: bool | None = until(3)  # BERT's own, trained with the probe
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,11 @@ class Science:
     semantics: int = SEMANTICS
     chain: Chain | None = later(None)
     probe: ProbeScience | None = later(None)
+
+    @property
+    def depth(self) -> int:
+        """How many layers the encoder has when it is trained."""
+        return len(self.treatment.order) or self.model.layers
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data. What was added later and is not used leaves no mark, so that older ids stay what they were."""

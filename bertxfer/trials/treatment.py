@@ -17,7 +17,8 @@ PARTS = ("attention", "feedforward")
 class Treatment:
     """Equal treatments are the same experiment, whichever scheme asked for them.
 
-    `order` has at position i the pretrained layer that stands there; empty: as pretrained.
+    `order` has at position i the pretrained layer that stands there; empty: as pretrained. A layer that is not in it is
+    deleted.
     `redrawn` names regions: "embeddings", "pooler", "layer 3 attention", "layer 3 feedforward", "layer 3 head 5".
     """
 
@@ -30,6 +31,8 @@ class Treatment:
 def describe(treatment: Treatment) -> str:
     """The treatment in a table's few words."""
     if treatment.order:
+        if sorted(treatment.order) == list(treatment.order):
+            return f"only {_spans('layer', list(treatment.order))} left, the others deleted"
         return "order " + " ".join(map(str, treatment.order))
     if treatment.initializer is None:
         return "as pretrained"
@@ -40,7 +43,7 @@ def describe(treatment: Treatment) -> str:
         details = [f"{k}={v:g}" for k, v in (("sd", init.sd), ("cut", init.cut)) if v is not None]
         words += ", " + " ".join([init.distribution.replace("_", " "), *details])
     usual = ("shuffle", "shuffle") if init.distribution == "shuffle" else ("zero", "reset")
-    in_words = {"keep": "kept", "shuffle": "shuffled", "zero": "set to 0", "reset": "set to 1 and 0"}
+    in_words = {"keep": "kept", "draw": "drawn", "shuffle": "shuffled", "zero": "set to 0", "reset": "set to 1 and 0"}
     if init.biases != usual[0]:
         words += f", biases {in_words[init.biases]}"
     if init.layernorm != usual[1] and " head " not in treatment.redrawn[0]:

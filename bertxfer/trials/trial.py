@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from bertxfer.config import checks, keys
-from bertxfer.config.schema import Config, Optimizer, Training
+from bertxfer.config.schema import Config, Optimizer, Task, Training
 from bertxfer.errors import ConfigError
 from bertxfer.tasks import kinds
 from bertxfer.tasks.kinds import KINDS
@@ -26,7 +26,14 @@ class Trial:
     model_at: str
     data_at: str | None = None  # the folder of the task's files, or the hub's name for them
     stages_at: tuple[str | None, ...] = ()  # the same for the stages of its chain
+    metrics: tuple[str, ...] = ()  # what is measured, the headline first; no training depends on it
+    stages_metrics: tuple[tuple[str, ...], ...] = ()
     outputs: tuple[str, ...] = ()  # beside the result: weights, attention, model, encoder
+
+    @property
+    def headline(self) -> str | None:
+        """The metric that is the trial's score; before semantics 3 it was part of the science."""
+        return self.metrics[0] if self.metrics else self.science.task.headline
 
 
 def trial_of(config: Config, inputs: Inputs | None = None) -> Trial:
@@ -50,10 +57,19 @@ def trial_of(config: Config, inputs: Inputs | None = None) -> Trial:
         last,
         treatment,
         chain,
-        _probe(config, model),
+        _probe(config, len(treatment.order) or model.layers),
         partial(stream_seed, config),
     )
-    return Trial(science.id, science, model.where, data_at, tuple(at for _, at in before), _outputs(config))
+    return Trial(
+        science.id,
+        science,
+        model.where,
+        data_at,
+        tuple(at for _, at in before),
+        _metrics(config.task),
+        tuple(_metrics(stage.task) for stage in stages),
+        _outputs(config),
+    )
 
 
 def _check(config: Config) -> None:
@@ -81,14 +97,13 @@ def _stage_science(config: Config, model: Pretrained, inputs: Inputs) -> tuple[S
         label=origin.label,
         labels=tuple(task.labels),
         skip_broken=task.skip_broken,
-        metrics=tuple(task.metrics),
-        headline=task.headline,
         span=SpanScience(**vars(task.span)) if kind.per_token else None,
+        watched=task.headline if _watches_scores(config.training) else None,
     )
     pooling = "none" if kind.per_token else config.model.pooling
     if config.probe.features is not None:
-        pooling = "cls" if config.probe.pooler else "none"
-    optimizer, training = config.optimizer, config.training
+        pooling = "cls" if config.probe.features == "pooled" else "none"
+    optimizer, training = _normal_optimizer(config.optimizer), config.training
     if training.epochs == 0:  # nothing is trained, so how it would be does not matter
         optimizer, training = Optimizer("adam", 0.0), Training(epochs=0, precision=training.precision)
     if config.probe.features is not None:  # a frozen encoder draws no dropout, so nothing depends on the layout
@@ -96,22 +111,33 @@ def _stage_science(config: Config, model: Pretrained, inputs: Inputs) -> tuple[S
     return StageScience(science, _sample(config, model), optimizer, training, pooling), origin.where
 
 
-def _probe(config: Config, model: Pretrained) -> ProbeScience | None:
+def _metrics(task: Task) -> tuple[str, ...]:
+    return (task.headline, *(name for name in task.metrics if name != task.headline))
+
+
+def _watches_scores(training: Training) -> bool:
+    """Whether dev scores decide when training stops or which epoch counts. Without epochs they decide nothing."""
+    return training.epochs > 0 and (training.stop == "dev_score" or training.report == "best")
+
+
+def _normal_optimizer(optimizer: Optimizer) -> Optimizer:
+    """AdamW that decays nothing is Adam, to the last bit: one training, so one trial."""
+    undecayed = optimizer.name == "adamw" and optimizer.weight_decay == 0
+    return dataclasses.replace(optimizer, name="adam") if undecayed else optimizer
+
+
+def _probe(config: Config, layers: int) -> ProbeScience | None:
     probe = config.probe
     if probe.features is None:
         return None
     if (probe.layer is None) == (probe.removed is None):
-        raise ConfigError(
-            "probe.layer", f"give one of probe.layer=0..{model.layers} and probe.removed=0..{model.layers}"
-        )
-    layer = probe.layer if probe.layer is not None else model.layers - (probe.removed or 0)
+        raise ConfigError("probe.layer", f"give one of probe.layer=0..{layers} and probe.removed=0..{layers}")
+    layer = probe.layer if probe.layer is not None else layers - (probe.removed or 0)
     key = "probe.layer" if probe.layer is not None else "probe.removed"
-    if not 0 <= layer <= model.layers:
-        raise ConfigError(
-            key, f"{getattr(probe, key.split('.')[1])} is out of range; on this model it is 0..{model.layers}"
-        )
+    if not 0 <= layer <= layers:
+        raise ConfigError(key, f"{getattr(probe, key.split('.')[1])} is out of range; on this model it is 0..{layers}")
     holdout = float(probe.holdout) if config.training.stop == "holdout_loss" else None
-    return ProbeScience(probe.features, layer, probe.pooler, holdout, probe.half)
+    return ProbeScience(probe.features, layer, holdout, probe.half)
 
 
 def _outputs(config: Config) -> tuple[str, ...]:

@@ -25,7 +25,8 @@ def finish(place: Point, store: Store, score: float | None, **more: Any) -> None
     result = {
         "id": place.trial.id,
         "score": score,
-        "metrics": {place.trial.science.task.headline: score},
+        "headline": place.trial.headline,
+        "metrics": {place.trial.headline: score},
         "model": place.trial.science.model.name,
         "task": place.trial.science.task.name,
         "resumed_at_step": None,

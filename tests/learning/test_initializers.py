@@ -68,7 +68,22 @@ def test_biases_and_layernorm_are_reset(name: str) -> None:
     assert torch.equal(drawn(name, BETA, 9)[1], torch.zeros(9))
 
 
+def test_the_published_code_resets_layernorm_and_keeps_biases() -> None:
+    assert torch.equal(drawn("paper_code", GAMMA, 9)[1], torch.ones(9))
+    assert torch.equal(drawn("paper_code", BETA, 9)[1], torch.zeros(9))
+    before, after = drawn("paper_code", BIAS, 9)
+    assert torch.equal(before, after)
+
+
+def test_biases_can_be_drawn_as_weights_are() -> None:
+    made = treatment_of(composed("scheme=single", "layer=1", "init.biases=draw"), 12, 12).initializer
+    assert made is not None
+    biases = torch.full((20_000,), 3.0)
+    redraw(biases, BIAS, made, torch.Generator().manual_seed(2))
+    assert stats.kstest(biases.numpy(), stats.truncnorm(-2, 2, scale=0.02).cdf).pvalue > 0.001
+
+
 @pytest.mark.parametrize("tensor", [BIAS, GAMMA, BETA])
-def test_paper_code_keeps_biases_and_layernorm(tensor: str) -> None:
-    before, after = drawn("paper_code", tensor, 9)
+def test_algorithm_1_keeps_biases_and_layernorm(tensor: str) -> None:
+    before, after = drawn("weights", tensor, 9)
     assert torch.equal(before, after)

@@ -18,7 +18,6 @@ from bertxfer.report import frame as frames
 from bertxfer.report import statistics as stats
 from bertxfer.store.store import Store
 from bertxfer.sweeps import summary
-from bertxfer.tasks.task import TaskScience
 from tests.helpers.commands import Run, tiny_words
 from tests.helpers.running import drained, result, trial
 from tests.helpers.stored import finish, point, seeds_of
@@ -60,13 +59,19 @@ def test_a_ruined_tensor_that_no_dev_text_uses_is_seen(shallow_model: Path) -> N
 
 
 def test_a_nan_is_no_class() -> None:
-    task = TaskScience("t", "classification", "mini", None, None, "train", "dev", None, (), ("text",), "label",
-                       ("no", "yes"), False, ("accuracy",), "accuracy", None)  # fmt: skip
+    of_sst2 = trial("task=mini_sst2")
     dev = Dataset([0, 1], {}, [0, 1], {})
     good, bad = torch.tensor([0.5, 0.1]), torch.tensor([math.nan, 0.1])
-    assert evaluation.judged([good, good], dev, task)["score"] == 0.5
+    assert evaluation.judged([good, good], dev, of_sst2)["score"] == 0.5
     with pytest.raises(TrialError, match="1 of 2 dev inputs is not a finite number"):
-        evaluation.judged([good, bad], dev, task)
+        evaluation.judged([good, bad], dev, of_sst2)
+
+
+def test_the_dev_loss_is_the_mean_over_rows_of_what_is_trained_with() -> None:
+    outputs = [torch.tensor([2.0, 0.0]), torch.tensor([0.0, 1.0]), torch.tensor([3.0, 3.0])]
+    judged = evaluation.judged(outputs, Dataset([0, 1, 2], {}, [0, 0, 1], {}), trial("task=mini_sst2"))
+    by_hand = [math.log(1 + math.exp(-2)), math.log(1 + math.exp(1)), math.log(2)]
+    assert judged["loss"] == pytest.approx(sum(by_hand) / 3, rel=1e-12)
 
 
 def test_a_probe_that_never_learned_is_not_scored_as_it_was_drawn() -> None:

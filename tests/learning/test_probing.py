@@ -12,11 +12,14 @@ from torch import nn
 from bertxfer.errors import ConfigError
 from bertxfer.learning import encoders, features, heads, probing, start
 from bertxfer.learning.data import epoch_order
-from bertxfer.learning.probes import stack
+from bertxfer.learning.probes.fitting import fit
+from bertxfer.learning.probes.probe_rows import rows_of
+from bertxfer.learning.probes.stack import Stack
 from bertxfer.learning.run import load_data
 from bertxfer.store.store import Store
 from bertxfer.system import seeds
 from bertxfer.trials import chains
+from bertxfer.trials.science import Science
 from bertxfer.trials.trial import Trial
 from tests.helpers.commands import Run, tiny_words
 from tests.helpers.running import RUNTIME, attempts, drained, result, trial
@@ -46,7 +49,7 @@ def plain_way(one: Trial, store: Store) -> list[list[float]]:
         real = [states[i, : int(length)].mean(0) for i, length in enumerate(batch["attention_mask"].sum(1))]
         return model.classifier(torch.stack(real))
 
-    trained = [p for name, p in model.named_parameters() if not name.startswith("encoder.")]
+    trained = list(model.classifier.parameters())  # and nothing else: BERT's own pooler is as frozen as the layers
     optimizer = torch.optim.Adam(trained, lr=science.optimizer.lr)
     best, best_state, waited, step = math.inf, copy.deepcopy(model.state_dict()), 0, 0
     steps = science.training.epochs * math.ceil(len(rows) / 8)
@@ -98,6 +101,24 @@ def test_a_stack_of_probes_is_the_plain_way(low_model: Path, tmp_path: Path, how
     for one in (trials[0], trials[3]):
         plain = torch.tensor(plain_way(one, store))
         torch.testing.assert_close(torch.tensor(stored_outputs(store, one)), plain, atol=2e-5, rtol=1e-4)
+
+
+def test_exactly_the_classifier_of_a_removal_probe_is_trained(low_model: Path, tmp_path: Path) -> None:
+    """singh2020, 4.4: all layers are frozen, and only a classifier is trained. The pooler it reads is pretrained."""
+    one, store = trial(*tiny_words(low_model), *REMOVED, "probe.removed=1"), Store(tmp_path)
+    begin = start.start(one, store.artifacts)
+    before = {name: tensor.clone() for name, tensor in begin.encoder.state_dict().items()}
+    assert {"pooler.dense.weight", "pooler.dense.bias"} <= set(before)
+    train, dev = load_data(one, store)
+    cpu = torch.device("cpu")
+    states, positions = features.collect(one, [train, dev], [2], store.artifacts, begin.encoder, cpu, lambda: None)
+    probes = Stack([one], begin.encoder)
+    drawn = {name: tensor.clone() for name, tensor in probes.state_dict().items()}
+    fit(probes, states, [rows_of(one, train, dev, positions, [2])], one.science, lambda: None)
+    assert set(drawn) == {"weight", "bias"}
+    assert all(not torch.equal(drawn[name], tensor) for name, tensor in probes.state_dict().items())
+    assert all(torch.equal(before[name], tensor) for name, tensor in begin.encoder.state_dict().items())
+    assert not any(parameter.grad is not None for parameter in begin.encoder.parameters())
 
 
 def test_a_probe_ends_alone_as_in_company(low_model: Path, tmp_path: Path) -> None:
@@ -200,13 +221,15 @@ def test_a_probe_behind_a_chain_reads_the_fine_tuned_encoder(shallow_model: Path
 
 def test_a_probe_that_diverges_fails_alone(low_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bad, good = (trial(*tiny_words(low_model), *PROBE, f"probe.layer={layer}") for layer in (2, 3))
-    initial = stack._initial
-    poisoned = iter([True, False])
-    monkeypatch.setattr(
-        stack,
-        "_initial",
-        lambda *given: {n: t * math.nan if n == "bias" and next(poisoned) else t for n, t in initial(*given).items()},
-    )
+    drawn = heads.classifier
+    poisoned = iter([math.nan, 0.0])
+
+    def classifier(encoder: nn.Module, science: Science) -> nn.Linear:
+        layer = drawn(encoder, science)
+        nn.init.constant_(layer.bias, next(poisoned))
+        return layer
+
+    monkeypatch.setattr(heads, "classifier", classifier)
     store = Store(tmp_path)
     probing.run([bad, good], store, RUNTIME, lambda: False)
     assert store.result(bad.id) is None

@@ -44,7 +44,7 @@ def trained(training: Training, scores: list[float] | None = None, lr: float = 1
 
     def evaluate() -> dict[str, object]:
         score = next(coming)
-        return {"score": score, "metrics": {"accuracy": score}}
+        return {"score": score, "metrics": {"accuracy": score}, "loss": 1 - score}
 
     fit(state, [Part(model, dataset(), "classification")], training, 0, evaluate, lambda: None)
     return state

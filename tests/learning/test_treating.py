@@ -122,10 +122,39 @@ def test_keep_layernorm(folder: Path) -> None:
     assert changed(before, after) == {name for name in before if layer_of(name) == 2} - norms
 
 
-def test_paper_code_redraws_weight_matrices_only(folder: Path) -> None:
+def is_norm(name: str) -> bool:
+    return "norm" in name.lower()
+
+
+def test_the_published_code_draws_weights_resets_layernorm_and_keeps_biases(folder: Path) -> None:
     before, after, _ = treated(folder, "scheme=single", "layer=2", "init=paper_code")
     inside = {name for name in before if layer_of(name) == 2}
-    assert changed(before, after) == {name for name in inside if before[name].dim() == 2}
+    norms = {name for name in inside if is_norm(name)}
+    assert len(norms) == 4
+    for name in norms:
+        assert torch.equal(after[name], torch.full_like(after[name], 1.0 if name.endswith("weight") else 0.0)), name
+    biases = {name for name in inside - norms if before[name].dim() == 1}
+    assert len(biases) == 6 and all(torch.equal(before[name], after[name]) for name in biases)
+    weights = inside - norms - biases
+    assert len(weights) == 6 and weights <= changed(before, after)
+    assert all(after[name].abs().max() <= 0.0008 for name in weights)
+    assert {layer_of(name) for name in changed(before, after)} == {2}
+
+
+def test_algorithm_1_draws_the_weights_of_six_linear_projections_only(folder: Path) -> None:
+    before, after, _ = treated(folder, "scheme=single", "layer=2", "init=weights")
+    inside = {name for name in before if layer_of(name) == 2}
+    drawn = {name for name in inside if before[name].dim() == 2}
+    assert len(drawn) == 6 and changed(before, after) == drawn
+
+
+def test_deleted_layers_are_gone_and_the_others_close_ranks(folder: Path) -> None:
+    before, after, named = treated(folder, "scheme=delete", "layer=[2,3]")
+    assert named == set()
+    assert {layer_of(name) for name in after} == {None, 1, 2}
+    for name, tensor in after.items():
+        came_from = name.replace("layer.1.", "layer.3.")  # the fourth layer now stands second
+        assert torch.equal(tensor, before[came_from]), name
 
 
 def test_what_is_drawn_for_a_layer_does_not_depend_on_the_others(folder: Path) -> None:

@@ -28,7 +28,7 @@ def results(*rows: dict[str, Any]) -> pd.DataFrame:
         "state": "done",
         "undefined": False,
         "task": "cola",
-        "task.headline": "accuracy",
+        "headline": "accuracy",
         "model.name": "some",
     }
     made = [

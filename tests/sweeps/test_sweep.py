@@ -56,5 +56,5 @@ def test_glob_sweeps_over_what_a_group_has() -> None:
         axes = axes_of(["task=glob(mini_*)", "init=glob(*,exclude=[s*,p*])"], loader)
     assert axes == {
         "task": ["task=mini_cola", "task=mini_qnli", "task=mini_sst2"],
-        "init": ["init=bert", "init=normal"],
+        "init": ["init=bert", "init=normal", "init=weights"],
     }

@@ -1,15 +1,19 @@
 """Chains: which trial a prefix is, what is shared, and what becomes of stages that fail or are lost."""
 
+import json
 import shutil
+import statistics
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 from safetensors.torch import load_file
+from torch import Tensor
 
 from bertxfer.config.schema import Training
 from bertxfer.errors import ConfigError
-from bertxfer.learning import start
+from bertxfer.learning import encoders, heads, start
 from bertxfer.learning.training import Part, epoch_steps
 from bertxfer.store.store import Store
 from bertxfer.trials.chains import describe, prefix_of, prefixes
@@ -244,3 +248,35 @@ def test_an_interleaved_trial_goes_on_to_the_same_bits(bertxfer: Run, shallow_mo
     resumed = run(mixed, broken, RUNTIME)
     assert resumed["resumed_at_step"] == 5
     assert resumed["weights_digest"] == expected["weights_digest"]
+
+
+def test_a_stage_does_not_begin_with_the_read_out_of_the_one_before(bertxfer: Run, tmp_path: Path) -> None:
+    """The same task twice, and the second time no training: only an untrained classifier reads the trained encoder.
+    When both stages drew the same classifier, the second scored like the first."""
+    stage = "intermediate=[{task:mini_sst2,data:{n:100},training:{epochs:2}}]"
+    small = ("data.n=100", "data.dev_n=200", "hydra/launcher=inline", f"runtime.output_dir={tmp_path}")
+    done = bertxfer("-m", stage, "training.epochs=0", "seed=0..9", *small)
+    assert done.returncode == 0, done.stderr
+    scores: dict[bool, list[float]] = {False: [], True: []}
+    for path in (tmp_path / "trials").glob("*/result.json"):
+        found = json.loads(path.read_text())
+        scores[found["begun_from"] is not None].append(found["score"])
+    assert len(scores[False]) == len(scores[True]) == 10
+    assert statistics.median(scores[False]) > 0.9  # trained
+    assert statistics.median(scores[True]) < 0.75  # read by a classifier that was never trained
+
+
+def test_the_classifier_of_a_task_is_the_same_whatever_comes_before_or_is_done(tiny_model: Path) -> None:
+    """Pairs rest on it: the task alone, after another task, and under any scheme; but not for its second time."""
+    words = [*tiny_words(tiny_model), "task=mini_cola"]
+
+    def weight(*more: str) -> Tensor:
+        one = trial(*words, *more)
+        return heads.classifier(encoders.load(one.model_at, one.science.model), one.science).weight
+
+    alone = weight()
+    for more in ("scheme=scratch", "intermediate=mini_sst2", "intermediate=[mini_sst2,mini_qnli]"):
+        assert torch.equal(weight(more), alone), more
+    assert torch.equal(weight("intermediate=mini_sst2", "intermediate_mode=interleave"), alone)
+    others = [weight("intermediate=mini_cola"), weight("task=mini_sst2"), weight("seed=1")]
+    assert not any(torch.equal(one, alone) for one in others)

@@ -69,10 +69,9 @@ def test_options_of_what_is_not_redrawn_do_not_matter() -> None:
     assert kept == treatment("scheme=head", "layer=1", "head=1")  # a head has no LayerNorm
 
 
-def test_paper_code_keeps_biases_and_layernorm() -> None:
-    initializer = treatment("scheme=incremental", "k=0", "init=paper_code").initializer
-    assert initializer is not None
-    assert (initializer.biases, initializer.layernorm) == ("keep", "keep")
+def test_deleted_layers_close_ranks() -> None:
+    assert treatment("scheme=delete", "layer=[9,10,11]").order == (1, 2, 3, 4, 5, 6, 7, 8, 12)
+    assert treatment("scheme=delete", "layer=2", layers=3).order == (1, 3)
 
 
 @pytest.mark.parametrize(
@@ -83,6 +82,10 @@ def test_paper_code_keeps_biases_and_layernorm() -> None:
         ("scheme=single layer=0", "layer"),
         ("scheme=single layer=1.5", "layer"),
         ("scheme=single layer=[]", "layer"),
+        ("scheme=delete layer=[]", "layer"),
+        ("scheme=delete layer=13", "layer"),
+        ("scheme=delete layer=[1,2,3,4,5,6,7,8,9,10,11,12]", "layer"),
+        ("scheme=delete layer=3 part=attention", "part"),
         ("scheme=head layer=13 head=1", "layer"),
         ("scheme=permutation order=[1,1,2,3,4,5,6,7,8,9,10,11]", "order"),
         ("scheme=permutation order=[2,1,3,4,5,6,7,8,9,10,11,12] permutation_seed=1", "order"),
@@ -119,8 +122,11 @@ def test_refused(words: str, key: str) -> None:
         ("scheme=single layer=1 reinit_lr_factor=5", "layer 1 reinitialized, lr x5"),
         (
             "scheme=single layer=1 init=paper_code",
-            "layer 1 reinitialized, truncated normal sd=0.02 cut=0.04, biases kept, LayerNorm kept",
+            "layer 1 reinitialized, truncated normal sd=0.02 cut=0.04, biases kept",
         ),
+        ("scheme=single layer=1 init=weights", "layer 1 reinitialized, biases kept, LayerNorm kept"),
+        ("scheme=delete layer=[9,10,11]", "only layers 1-8,12 left, the others deleted"),
+        ("scheme=delete layer=[11,12]", "only layers 1-10 left, the others deleted"),
     ],
 )
 def test_description(words: str, text: str) -> None:

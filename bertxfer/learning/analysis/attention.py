@@ -23,7 +23,7 @@ def measure(finished: Finished) -> Rows:
     chosen = sample(len(dev), science.seeds["order"])
     separator = encoders.tokenizer(finished.trial.model_at, science.model.version).sep_token_id
     models = {"finetuned": finished.model.encoder, **dict(finished.references())}
-    shape = (len(MEASURES), science.model.layers, science.model.heads)
+    shape = (len(MEASURES), science.depth, science.model.heads)
     sums = {name: torch.zeros(shape, dtype=torch.float64) for name in models}
     with _returning_attention(models.values(), device), torch.inference_mode():
         for examples in _batches(chosen, dev.lengths()):

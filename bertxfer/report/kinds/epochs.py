@@ -19,9 +19,9 @@ def marks(figure: Figure, results: pd.DataFrame, store: Store, dashed: pd.DataFr
     history = stored.history(done["id"], store)
     if "epoch" in history:
         history = history[history["epoch"].notna()]
-    history = history.merge(done[["id", "task.headline"]].drop_duplicates(), on="id")
+    history = history.merge(done[["id", "headline"]].drop_duplicates(), on="id")
     history["x"] = history["epoch"].astype("int64") if len(history) else []
-    history["y"] = [row.get(row["task.headline"]) for row in history.to_dict("records")]
+    history["y"] = [row.get(row["headline"]) for row in history.to_dict("records")]
     return followed(places, history[["id", "x", "y"]].astype({"y": "float64"}), figure.interval, notes)
 
 

@@ -23,7 +23,7 @@ def marks(figure: Figure, results: pd.DataFrame, store: Store, dashed: pd.DataFr
     places, notes = places_of(plain, filled, apart="facet")
     # Rows have metrics of their own, so the panel is not named by them; only unlike trials have panels of their own.
     cells = means(places.assign(facet=places["facet"].str.partition(", ")[2]), "t95", "cell")
-    metric = filled.drop_duplicates("task").set_index("task")["task.headline"].map(words.metric)
+    metric = filled.drop_duplicates("task").set_index("task")["headline"].map(words.metric)
     cells = cells.assign(row=cells["series"], column=cells["x"].map(lambda task: words.value("intermediate", task)))
     cells["own"] = cells["x"].astype(str) == cells["task"].astype(str)
     rows = cells.groupby(["facet", "row"])

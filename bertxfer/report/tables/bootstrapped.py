@@ -22,7 +22,7 @@ _NUMBERS = (
 
 def bootstrapped(results: pd.DataFrame, figure: Figure, store: Store) -> Table:
     """A row for each place. Predictions have the headline score only, whatever else the figure draws."""
-    table, by = comparisons.places(results.assign(measure=results["task.headline"]), figure)
+    table, by = comparisons.places(results.assign(measure=results["headline"]), figure)
     ended = table[table["state"] == "done"].drop_duplicates([*by, "id"])
     done = ended[~ended["undefined"].astype(bool)]
     base = select(done, comparisons.baseline(figure))
@@ -46,7 +46,7 @@ def bootstrapped(results: pd.DataFrame, figure: Figure, store: Store) -> Table:
 
 
 def _row(group: pd.DataFrame, base: pd.DataFrame, store: Store) -> dict[str, Any]:
-    metric, ids, base_ids = str(group["task.headline"].iloc[0]), group["id"].tolist(), base["id"].tolist()
+    metric, ids, base_ids = str(group["headline"].iloc[0]), group["id"].tolist(), base["id"].tolist()
     both = [(ids[i], base_ids[j]) for i, j in pairs(group, base)]
     predictions = stored.predictions([*ids, *(other for _, other in both)], store)
     score = bootstrap.bootstrap(predictions, ids, metric)
