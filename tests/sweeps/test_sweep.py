@@ -6,6 +6,7 @@ from hydra.core.global_hydra import GlobalHydra
 from bertxfer.config import schema
 from bertxfer.config.overrides import axes_of, grid_axes, points
 from bertxfer.config.selection import select
+from bertxfer.trials import schemes  # noqa: F401  (they declare their axes when they are imported)
 
 
 def test_everything_hydra_sweeps_is_an_axis() -> None:
