@@ -11,6 +11,11 @@ from bertxfer.errors import ConfigError
 def check(config: Config) -> None:
     """Raises ConfigError for the first value that cannot be run."""
     keys.check(config)
+    if config.reading not in ("text", *config.readings):
+        raise ConfigError(
+            "reading",
+            f"{config.reading!r} is for experiments whose paper has a text and a code that differ; here there is one",
+        )
     if (config.training.stop is None) != (config.training.patience is None):
         raise ConfigError("training.patience", "goes with training.stop; give both or neither")
     if config.training.compiled and not config.training.packed:

@@ -14,6 +14,7 @@ from bertxfer.errors import ConfigError
 Axes = dict[str, list[str]]
 
 _END = r"(\d+|[LH](?:[+-]\d+|/2)?)"
+_LIST = rf"\[{_END}(, ?{_END})*\]"
 # What scale=tiny makes of a grid. Sizes stay different from each other, so that curves stay different curves.
 TINY_SEEDS, TINY_VALUES, TINY_ROWS, TINY_STEP, TINY_DEV = 2, 4, 16, 8, 32
 TINY_FRACTION = 0.0005  # 30 of the mini tasks' 60,000 rows
@@ -36,8 +37,8 @@ def is_shape_word(word: str) -> bool:
     key, _, value = word.partition("=")
     return (
         key in counting_keys(schema())
-        and re.fullmatch(rf"{_END}(\.\.{_END})?", value) is not None
-        and not value.isdigit()
+        and re.fullmatch(rf"{_END}(\.\.{_END})?|{_LIST}", value) is not None
+        and re.fullmatch(r"[\d\[\], ]*", value) is None
     )
 
 
@@ -109,6 +110,8 @@ def _sizes(grids: Sequence[Axes]) -> list[str]:
 
 def _expanded(key: str, word: str, shape: Shape | None) -> list[str]:
     value = word.split("=", 1)[1] if "=" in word else ""
+    if is_shape_word(word) and value.startswith("["):
+        return [f"{key}={re.sub(_END, lambda end: str(_number(end[0], shape)), value)}"]
     match = re.fullmatch(rf"{_END}(?:\.\.{_END})?", value)
     if (
         match is None

@@ -30,6 +30,15 @@ def grid_axes(grid: Mapping[str, Any], loader: ConfigLoader | None = None) -> Ax
     return axes_of(words, loader)
 
 
+def of_trials(axes: Axes) -> Axes:
+    """Without what says only how results are drawn."""
+    return {key: words for key, words in axes.items() if not is_drawing(key)}
+
+
+def is_drawing(key: str) -> bool:
+    return key.split(".")[0] in ("figure", "error_bars")
+
+
 def holds(grid: Mapping[str, Any], axes: Mapping[str, Any]) -> bool:
     """Whether the place with these axes is in a grid."""
     return all(

@@ -222,7 +222,10 @@ class Config:
     description: str | None = None
     grids: Any = None  # its union of grids, read by the sweeper
     scale: str | None = None  # tiny: its grids made so small that they run in seconds
+    readings: list[str] = field(default_factory=list)  # where its paper's text and published code differ: text, code
+    reading: str = "text"  # the one that is chosen
     figure: Any = None  # how its results are drawn, read by the report
+    error_bars: str | None = None  # the interval of every figure; null: each has its own
 
 
 @lru_cache(maxsize=1)

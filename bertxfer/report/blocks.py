@@ -12,11 +12,23 @@ from bertxfer.report.intervals import INTERVALS
 from bertxfer.report.kinds import KINDS
 
 
-def figures_of(block: Any) -> list[Figure]:
-    """The figures that a `figure:` block (a mapping or a list of them) asks for; none where it is null."""
+def figures_of(block: Any, typed: Mapping[str, Any] | None = None) -> list[Figure]:
+    """The figures that a `figure:` block (a mapping or a list of them) asks for; none where it is null. What was typed
+    holds for each of them."""
     if block is None:
         return []
-    return [_figure(one) for one in (block if isinstance(block, list) else [block])]
+    return [_figure(_with(one, typed or {})) for one in (block if isinstance(block, list) else [block])]
+
+
+def _with(block: Any, typed: Mapping[str, Any]) -> Any:
+    """The block with keys as they are typed: `interval`, and `where.task` within another."""
+    if not isinstance(block, Mapping):
+        return block
+    changed = dict(block)
+    for key, value in typed.items():
+        name, _, inner = key.partition(".")
+        changed[name] = _with(changed.get(name) or {}, {inner: value}) if inner else value
+    return changed
 
 
 def guess(results: pd.DataFrame) -> dict[str, Any]:

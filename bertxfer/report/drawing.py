@@ -80,7 +80,7 @@ def draw(
     if marks.data.empty:
         return None
     chart = kind.chart(figure, marks)
-    title = f"{figure.title or name} · {', '.join(models(results))}"
+    title = f"{name} · {', '.join(models(results))}"
     explanation = f"{kind.caption} {INTERVALS[figure.interval].under_charts if kind.has_bars else ''}".strip()
     subtitle = [explanation] if explanation else []
     if figure.dashed and dashed is None:  # on paper a figure stands without the notes of its page

@@ -57,7 +57,7 @@ def write(subject: Subject) -> Path:
     results = frame.frame(subject.points, subject.store)
     folder = subject.store.root / "reports" / subject.name
     folder.mkdir(parents=True, exist_ok=True)
-    figures = blocks.figures_of(subject.block or blocks.guess(results))
+    figures = blocks.figures_of(subject.block or blocks.guess(results), subject.typed)
     shown = [_shown(figure, i, results, subject, folder) for i, figure in enumerate(figures)]
     shown = [one for one in shown if one.awaited or one.published]
     made = _tables(figures, results, subject, folder)
@@ -67,10 +67,9 @@ def write(subject: Subject) -> Path:
 
 
 def _shown(figure: Figure, index: int, results: pd.DataFrame, subject: Subject, folder: Path) -> Shown:
-    name = subject.experiment or subject.name
-    dashed = _dashed(figure, subject)
+    dashed, name = _dashed(figure, subject), subject.titled(figure.title)
     drawn = drawing.draw(figure, results, subject.store, name, dashed)
-    title = drawn.title if drawn else f"{figure.title or name} · {', '.join(drawing.models(results))}"
+    title = drawn.title if drawn else f"{name} · {', '.join(drawing.models(results))}"
     files = drawn.write(folder / "figures", f"figure-{index + 1}") if drawn else []
     printed = published.find(subject.experiment, figure.published) if index == 0 or figure.published else None
     return Shown(
@@ -113,7 +112,7 @@ def _page(
     revision, dirty = environment.revision()
     return _template().render(
         name=subject.name,
-        title=f"{subject.experiment or subject.name} · {', '.join(drawing.models(results))}",
+        title=f"{subject.titled()} · {', '.join(drawing.models(results))}",
         description=_sentence(subject.description),
         models=drawing.models(results),
         demonstration=MINI_NOTE if drawing.is_demonstration(results) else None,

@@ -11,6 +11,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from bertxfer.config import command_line, experiments
 from bertxfer.config.composer import Composer
+from bertxfer.config.overrides import parsed
 from bertxfer.config.schema import conf_dir
 from bertxfer.errors import BertxferError, ConfigError
 from bertxfer.store.store import Store
@@ -23,16 +24,23 @@ class Subject:
     name: str
     experiment: str | None
     description: str | None
+    reading: str | None  # text or code, of an experiment that has both
     block: Any  # how the experiment says today that it is drawn; that is not part of a trial
+    typed: dict[str, Any]  # keys of all its figures that the overrides or the reading give
     points: list[Point]
     store: Store
     commands: list[str]  # that make the trials and the report again
     words: list[str]  # the overrides that mean the sweep
     composer: Composer
 
+    def titled(self, title: str | None = None) -> str:
+        """A title, or else the name of the experiment or of the sweep; with the reading, where there are two."""
+        reading = f", reading={self.reading}" if self.reading else ""
+        return f"{title or self.experiment or self.name}{reading}"
+
     def beside(self, experiment: str) -> list[Point]:
         """The points of another experiment, to be drawn with this one: of the overrides, those of the model, the tasks,
-        the data and the scale hold for both; the others speak of this experiment's grids."""
+        the data, the scale and the reading hold for both; the others speak of this experiment's grids."""
         words = [word for word in self.words if _is_shared(word.split("=", 1)[0])]
         return sweep.sweep_of([f"experiment={experiment}", *words], self.composer).points
 
@@ -42,7 +50,7 @@ class Subject:
 
 
 def _is_shared(key: str) -> bool:
-    return key in ("task", "data.root", "scale") or key.split(".")[0] in ("model", "runtime")
+    return key in ("task", "data.root", "scale", "reading") or key.split(".")[0] in ("model", "runtime")
 
 
 def of_words(words: Sequence[str], output_dir: Path | None = None, config_dirs: Sequence[str] = ()) -> Subject:
@@ -76,16 +84,34 @@ def _subject(
     name: str, words: list[str], points: list[Point], store: Store, commands: list[str], composer: Composer
 ) -> Subject:
     experiment = next((word.split("=", 1)[1] for word in words if word.startswith("experiment=")), None)
-    config = _of_experiment(composer, experiment)
+    config = _of_experiment(composer, experiment, words)
+    reading = config.reading if config.get("readings") else None
     block = OmegaConf.to_container(config.figure) if config.get("figure") is not None else None
-    return Subject(name, experiment, config.get("description"), block, points, store, commands, words, composer)
+    interval = {"interval": config.error_bars} if config.get("error_bars") else {}
+    typed = {**interval, **_figure_keys(words)}
+    return Subject(
+        name, experiment, config.get("description"), reading, block, typed, points, store, commands, words, composer
+    )
 
 
-def _of_experiment(composer: Composer, experiment: str | None) -> DictConfig:
+def _figure_keys(words: Sequence[str]) -> dict[str, Any]:
+    """What the overrides say of figures: `figure.interval=sd2`."""
+    typed = {}
+    for word in words:
+        key = word.split("=", 1)[0].lstrip("+")
+        if key == "figure":
+            raise ConfigError(key, "is given key by key: figure.interval=sd2, 'figure.tables=[summary]'")
+        if key.startswith("figure."):
+            typed[key.removeprefix("figure.")] = parsed(word).value()
+    return typed
+
+
+def _of_experiment(composer: Composer, experiment: str | None, words: Sequence[str]) -> DictConfig:
     """What an experiment says of itself today; one that is gone says nothing, and its trials remain."""
     if experiment is None or experiment not in _experiments(composer):
         return OmegaConf.create({})
-    return composer.compose([f"experiment={experiment}"])
+    chosen = [word for word in words if word.split("=", 1)[0] in ("reading", "error_bars")]
+    return composer.compose([f"experiment={experiment}", *chosen])
 
 
 def _experiments(composer: Composer) -> list[str]:

@@ -10,7 +10,7 @@ from omegaconf import DictConfig, OmegaConf
 from bertxfer.config import grids
 from bertxfer.config.configs import Composes, configs
 from bertxfer.config.grids import Axes, Shape
-from bertxfer.config.overrides import as_axes, axes_of, grid_axes, points
+from bertxfer.config.overrides import as_axes, axes_of, grid_axes, of_trials, points
 from bertxfer.config.schema import ArtifactSettings, Config, Model, Runtime
 from bertxfer.config.selection import select
 from bertxfer.errors import ConfigError
@@ -56,7 +56,7 @@ def places_of(
     overrides: Sequence[str], composer: Composes, inputs: Inputs | None = None
 ) -> Iterator[tuple[Point, Config]]:
     """Every place that the words of a multirun mean, with its trial, and the config that says so."""
-    command_line, inputs = axes_of(overrides, composer.loader), inputs or Inputs()
+    command_line, inputs = of_trials(axes_of(overrides, composer.loader)), inputs or Inputs()
     wanted, tracked = _wanted(command_line, composer)[0], list[str]()
     for words, config in zip(wanted, configs(wanted, composer), strict=True):
         try:
@@ -84,7 +84,16 @@ def sweep_of(overrides: Sequence[str], composer: Composes, inputs: Inputs | None
 
 def notes_of(overrides: Sequence[str], composer: Composes) -> list[str]:
     """What a user should know about how the grids of an experiment were fitted to the model."""
-    return _wanted(axes_of(overrides, composer.loader), composer)[1]
+    command_line = of_trials(axes_of(overrides, composer.loader))
+    return [*_wanted(command_line, composer)[1], *_reading_note(command_line, composer)]
+
+
+def _reading_note(command_line: Axes, composer: Composes) -> list[str]:
+    chosen = composer.compose(_experiment_words(command_line))
+    others = [name for name in chosen.readings if name != chosen.reading]
+    is_text = chosen.reading == "text"
+    words = "what the paper's text says" if is_text else "what the published code does where the text says otherwise"
+    return [f"reading={chosen.reading}: {words}; reading={others[0]} is the other"] if others else []
 
 
 def _wanted(command_line: Axes, composer: Composes) -> tuple[list[tuple[str, ...]], list[str]]:
@@ -95,7 +104,7 @@ def _wanted(command_line: Axes, composer: Composes) -> tuple[list[tuple[str, ...
     fitted, notes = [], []
     by_model = _by_model(experiment or [{}], command_line)
     for model_words, model_grids in by_model.items():
-        chosen = composer.compose([*command_line.get("experiment", [])[:1], *model_words])
+        chosen = composer.compose([*_experiment_words(command_line), *model_words])
         shape, stand_ins = _shape(chosen, [*model_grids, command_line]), chosen.model.stand_ins
         before = [grids.shaped(grid, shape) for grid in model_grids]
         after = [grids.stood_in(grid, stand_ins) for grid in before]
@@ -151,13 +160,20 @@ def _experiment_grids(command_line: Axes, composer: Composes) -> list[Axes]:
     name = chosen[0].split("=", 1)[1]
     if name.startswith("/") or ".." in name.split("/"):
         raise ConfigError("experiment", f"{name!r} is a path, not a name; --config-dir FOLDER adds FOLDER/experiment")
-    composed = composer.compose(chosen).get("grids")
+    if len(command_line.get("reading", [])) > 1:
+        raise ConfigError("reading", "one sweep has one reading; start one command for each, which share equal trials")
+    composed = composer.compose(_experiment_words(command_line)).get("grids")
     if composed is None:
         return []
     plain = OmegaConf.to_container(composed)
     if not isinstance(plain, list) or not all(isinstance(grid, dict) for grid in plain):
         raise ConfigError("grids", "is a list of grids, each a mapping of keys to values")
     return [grid_axes(grid, composer.loader) for grid in plain]
+
+
+def _experiment_words(command_line: Axes) -> list[str]:
+    """The words that choose an experiment and a reading of it."""
+    return [word for key in ("experiment", "reading") for word in command_line.get(key, [])[:1]]
 
 
 def _name(command_line: Axes) -> str:

@@ -31,6 +31,7 @@ def values(axes: dict[str, list[str]], key: str) -> list[str]:
         ("probe.removed=1..L-1", range(1, 12), range(1, 6)),
         ("layer=1,2,L-1,L", [1, 2, 11, 12], [1, 2, 5, 6]),
         ("k=0,L/2,L", [0, 6, 12], [0, 3, 6]),
+        ("layer=[L-1,L],[1,L]", ["[11,12]", "[1,12]"], ["[5,6]", "[1,6]"]),
         ("seed=0..9", range(10), range(10)),
     ],
 )

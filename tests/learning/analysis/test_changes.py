@@ -67,13 +67,18 @@ def test_distances(changed: tuple[Store, Trial, heads.HeadedModel], low_model: P
             for x, y in zip(before[f"{name}.{kind}"].flatten(), after[f"{name}.{kind}"].flatten(), strict=True):
                 distance += (x.item() - y.item()) ** 2
                 norm += x.item() ** 2
+            if kind == "weight" and before[f"{name}.weight"].dim() == 2:
+                alone = measured["pretrained", 1, f"{module}.weight"]
+                assert alone["distance"] == pytest.approx(math.sqrt(distance), rel=1e-5)
+                assert alone["norm"] == pytest.approx(math.sqrt(norm), rel=1e-5)
         told = measured["pretrained", 1, module]
         assert told["distance"] == pytest.approx(math.sqrt(distance), rel=1e-5)
         assert told["relative"] == pytest.approx(math.sqrt(distance / norm), rel=1e-5)
     modules = {(layer, module) for _, layer, module in measured}
     embeddings = {(0, f"embeddings.{n}") for n in ("word_embeddings", "position_embeddings", "token_type_embeddings")}
     expected = {*((layer, module) for layer in (1, 2, 3) for module in SUBMODULES), *embeddings}
-    assert modules == {*expected, (0, "embeddings.layernorm"), (4, "pooler")}
+    matrices = {(layer, f"{module}.weight") for layer in (1, 2, 3) for module in SUBMODULES if "norm" not in module}
+    assert modules == {*expected, *matrices, (0, "embeddings.layernorm"), (4, "pooler"), (4, "pooler.weight")}
     # Layer 2 was redrawn: far from the pretrained weights, near those that fine-tuning began with.
     far, near = (measured[reference, 2, "attention.key"]["distance"] for reference in ("pretrained", "treated"))
     assert near < far  # type: ignore[operator]
