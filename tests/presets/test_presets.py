@@ -22,6 +22,7 @@ PRESETS = sorted(
     path.relative_to(conf_dir() / "experiment").with_suffix("").as_posix()
     for path in (conf_dir() / "experiment").rglob("*.yaml")
 )
+OTHER_READINGS = [preset for preset in PRESETS if preset.startswith(("tamkin2020/", "singh2020/"))]
 HEADS = 4 * 12 + 1
 # Distinct trials on BERT-base, counted by hand from the papers: tasks x places x trials.
 TRIALS = {
@@ -35,7 +36,7 @@ TRIALS = {
     "tamkin2020/fig8": 3 * (13 + 12) * 3,
     "tamkin2020/table1": 3 * 10 + 3 * 2 * 10,
     "tamkin2020/epochs": 3 * 3 * 2 * 3,
-    "singh2020/fig1": 2 * 13 * 3 + 13 + 13,
+    "singh2020/fig1": 2 * 13 * 3 + 13,
     "singh2020/fig1c": 2 * 13,
     "cs224n2020/fig3": 5 * 13,
     "cs224n2020/fig4": 5 * 13,
@@ -45,13 +46,18 @@ TRIALS = {
     "cs224n2020/fig8": HEADS,
     "cs224n2020/fig9": HEADS,
     "cs224n2020/fig10": HEADS,
-    "cs224n2020/wanted": 4 * 13 * 10,
-    "cs224n2020/fig1": 4 * 4,
-    "cs224n2020/fig2": 4 * 4,
+    "cs224n2020/wanted_layers": 4 * 13 * 10,
+    "cs224n2020/wanted_squad": 13 * 10,
+    "cs224n2020/wanted_intermediate": 4 * 4 * 10,
+    "cs224n2020/wanted_chains": 4 * (1 + 3 + 6) * 10,
+    "cs224n2020/wanted_heads": 2 * (3 + 1) * 10,
+    "cs224n2020/wanted_deletion": 2 * 2 * 10,
+    "cs224n2020/fig1": 4 * 4 * 2,  # the better of two runs
+    "cs224n2020/fig2": 4 * 4 * 2,
     "tamkin2020/probing": 3 * 12 * 8,
-    "singh2020/fig2": 2 * 11,
+    "singh2020/fig2": 2 * 12,  # 1 to 11 layers removed, and none
     "singh2020/fig3": 2 * 3,
-    "singh2020/fig5a": 11,
+    "singh2020/fig5a": 12,
     "singh2020/fig5b": 1,
     "kovaleva2019/table1": 7 * 3,
     "kovaleva2019/fig5": 7,
@@ -89,7 +95,7 @@ def test_a_preset_asks_for_the_papers_trials(preset: str, composer: Composer) ->
     [
         ("tamkin2020/fig5", "tamkin2020/fig2"),
         ("tamkin2020/table1", "tamkin2020/fig4"),
-        ("singh2020/fig1c", "singh2020/fig1"),
+        ("cs224n2020/wanted_intermediate", "cs224n2020/wanted_chains"),
         ("singh2020/fig3", "singh2020/fig1"),
         ("singh2020/fig5b", "singh2020/fig1"),
         ("cs224n2020/fig1", "cs224n2020/fig2"),
@@ -125,11 +131,11 @@ def test_a_preset_fits_a_model_of_six_layers(composer: Composer) -> None:
 def test_the_mini_model_has_stand_ins_and_what_is_typed_wins(composer: Composer) -> None:
     words = ["experiment=tamkin2020/fig3", "model=mini", "seed=0"]
     assert {point.axes["task"] for point in sweep_of(words, composer).points} == {"mini_sst2", "mini_qnli", "mini_cola"}
-    (note,) = notes_of(words, composer)
-    assert "mini_sst2 stands for sst2" in note
+    note, reading = notes_of(words, composer)
+    assert "mini_sst2 stands for sst2" in note and reading.startswith("reading=text")
     typed = sweep_of([*words, "task=sst2", "data.n=500"], composer)
     assert {(point.axes["task"], point.trial.science.data.n) for point in typed.points} == {("sst2", 500)}
-    assert notes_of(["experiment=tamkin2020/fig3", "seed=0"], composer) == []
+    assert notes_of(["experiment=cs224n2020/fig3", "seed=0"], composer) == []
 
 
 def test_two_models_at_once_have_each_their_own_layers(composer: Composer) -> None:
@@ -152,13 +158,19 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("presets") / "out"
 
 
-@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize(
+    ("preset", "reading"),
+    [*((preset, "text") for preset in PRESETS), *((preset, "code") for preset in OTHER_READINGS)],
+)
 def test_a_preset_runs_whole_at_a_tiny_scale(
-    preset: str, composer: Composer, official: Path, out: Path, low_model: Path
+    preset: str, reading: str, composer: Composer, official: Path, out: Path, low_model: Path, tiny_model: Path
 ) -> None:
-    words = [f"experiment={preset}", "model=mini", f"model.name={low_model}", "scale=tiny", f"data.root={official}"]
+    model = tiny_model if preset == "cs224n2020/wanted_deletion" else low_model  # it names layers by their number
+    words = [f"experiment={preset}", "model=mini", f"model.name={model}", "scale=tiny", f"data.root={official}"]
     if preset == "mini":
         words += ["data.n=16", "data.dev_n=16", "training.epochs=1"]
+    if reading == "code":
+        words += ["reading=code"]
     sweep = sweep_of([*words, f"runtime.output_dir={out}", "runtime.device=cpu"], composer)
     results = runs.run_sweep(sweep, Inline())
     assert all(result is not None and result["n_dev"] <= 32 and result["n_train"] <= 32 for result in results)
@@ -174,6 +186,7 @@ def test_a_preset_runs_whole_at_a_tiny_scale(
     for suffix in ("md", "tex", "csv"):
         assert len(list((index.parent / "tables").rglob(f"*.{suffix}"))) >= len(wanted)
     text = index.read_text()
+    assert preset not in OTHER_READINGS or f"{preset}, reading={reading}" in text
     assert f"{len(sweep.trials)} of {len(sweep.trials)} trials done" in text
     assert 'src="http' not in text
 

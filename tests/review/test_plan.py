@@ -98,7 +98,7 @@ def test_typed_values_select_a_part_of_an_experiment(bertxfer: Run) -> None:
 
 def test_a_typed_task_keeps_what_its_own_grid_says(bertxfer: Run) -> None:
     trials, _ = asked(bertxfer, "experiment=cs224n2020/fig2 task=cola")
-    assert len(trials) == 4 and {t["task"]["headline"] for t in trials} == {"matthews_correlation"}
+    assert len(trials) == 4 * 2 and {t["task"]["name"] for t in trials} == {"cola"}
     trials, _ = asked(bertxfer, "experiment=cs224n2020/fig3 task=squad2")
     assert len(trials) == 13
     assert {(t["data"]["fraction"], t["training"]["batch_size"]) for t in trials} == {(0.1, 1)}
