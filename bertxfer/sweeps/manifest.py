@@ -14,7 +14,7 @@ from typing import Any
 from bertxfer.config.schema import ArtifactSettings, Runtime
 from bertxfer.errors import BertxferError
 from bertxfer.store.store import Store
-from bertxfer.sweeps.sweep import Point, Sweep
+from bertxfer.sweeps.sweep import Point, Sweep, distinct
 from bertxfer.system.files import write_json
 from bertxfer.trials import pretrained
 from bertxfer.trials.science import Science, identify
@@ -35,7 +35,7 @@ class Manifest:
     @cached_property
     def trials(self) -> list[Trial]:
         """The distinct trials."""
-        return list({point.trial.id: point.trial for point in self.points}.values())
+        return distinct(point.trial for point in self.points)
 
     @property
     def store(self) -> Store:
@@ -80,7 +80,10 @@ def freeze(sweep: Sweep) -> Manifest:
         "runtime": {**dataclasses.asdict(sweep.runtime), "output_dir": str(root)},
         "artifacts": dataclasses.asdict(sweep.artifacts),
         "trials": [_as_dict(trial) for trial in sweep.trials],
-        "points": [{"axes": point.axes, "trial": point.trial.id} for point in sweep.points],
+        # Two points may look at one trial by different metrics.
+        "points": [
+            {"axes": point.axes, "trial": point.trial.id, "headline": point.trial.headline} for point in sweep.points
+        ],
     }
     write_json(folder / "manifest.json", {**content, "digest": _digest(content)})
     return read(folder)
@@ -94,7 +97,9 @@ def read(folder: Path) -> Manifest:
         trials = {plain["id"]: _trial(plain) for plain in content["trials"]}
         if content.get("digest", now := _digest(content)) != now:
             raise ValueError("it was changed after it was written")
-        points = [Point(point["axes"], trials[point["trial"]]) for point in content["points"]]
+        points = [
+            Point(point["axes"], trials[point["trial"]].scored_by(point.get("headline"))) for point in content["points"]
+        ]
         runtime, artifacts = Runtime(**content["runtime"]), ArtifactSettings(**content["artifacts"])
     except FileNotFoundError:
         raise BertxferError(f"there is no sweep at {folder}") from None

@@ -1,6 +1,6 @@
 """A sweep: the union of products that a command line and an experiment ask for, as a list of trials."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
@@ -40,16 +40,18 @@ class Sweep:
     @property
     def trials(self) -> list[Trial]:
         """The distinct trials."""
-        distinct: dict[str, Trial] = {}
-        for trial in (point.trial for point in self.points):
-            known = distinct.get(trial.id, trial)
-            outputs = tuple(sorted({*known.outputs, *trial.outputs}))
-            distinct[trial.id] = replace(known, outputs=outputs, metrics=_once(known.metrics, trial.metrics))
-        return list(distinct.values())
+        return distinct(point.trial for point in self.points)
 
 
-def _once(*lists: Sequence[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name for names in lists for name in names))
+def distinct(trials: Iterable[Trial]) -> list[Trial]:
+    """Each trial once, with all that is wanted of it."""
+    once: dict[str, Trial] = {}
+    for trial in trials:
+        known = once.get(trial.id, trial)
+        outputs = tuple(sorted({*known.outputs, *trial.outputs}))
+        metrics = tuple(dict.fromkeys([*known.metrics, *trial.metrics]))
+        once[trial.id] = replace(known, outputs=outputs, metrics=metrics)
+    return list(once.values())
 
 
 def places_of(

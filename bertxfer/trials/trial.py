@@ -35,6 +35,12 @@ class Trial:
         """The metric that is the trial's score; before semantics 3 it was part of the science."""
         return self.metrics[0] if self.metrics else self.science.task.headline
 
+    def scored_by(self, headline: str | None) -> "Trial":
+        """The same trial, with another of its metrics as its score."""
+        if headline is None or headline == self.headline:
+            return self
+        return dataclasses.replace(self, metrics=(headline, *(name for name in self.metrics if name != headline)))
+
 
 def trial_of(config: Config, inputs: Inputs | None = None) -> Trial:
     """The trial that a config means; ConfigError where it means none. Callers that ask for many share `inputs`."""
