@@ -1,5 +1,6 @@
 """Every preset asks for what its paper reports, and runs whole at a tiny scale: figures, tables and report."""
 
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -88,6 +89,17 @@ def test_a_preset_asks_for_the_papers_trials(preset: str, composer: Composer) ->
     assert len(ids(preset)) == TRIALS[preset]
     cfg = composer.compose([f"experiment={preset}"])
     assert cfg.description and cfg.figure
+
+
+def test_the_page_of_the_papers_has_every_preset_with_its_trials(composer: Composer) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "papers.md").read_text()
+    rows = re.findall(r"^\|.*`(\w+/\w+)`.*\| (\d+)(?: \((\d+)\))? \|[^|]*\|$", page, re.MULTILINE)
+    assert {name: int(trials) for name, trials, _ in rows} == {k: n for k, n in TRIALS.items() if k != "mini"}
+    assert len(rows) == len(TRIALS) - 1
+    for name, trials, of_code in rows:
+        if name in OTHER_READINGS:
+            sweep = sweep_of([f"experiment={name}", "reading=code"], composer)
+            assert len(sweep.trials) == int(of_code or trials), name
 
 
 @pytest.mark.parametrize(
