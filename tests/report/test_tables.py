@@ -203,7 +203,12 @@ def test_columns_are_selections_by_name() -> None:
     )
     levels = {"from normal": {"scheme": "scratch"}, "from pretrained": {"scheme": "baseline"}}
     table = only(make(some, asked("table", levels=levels, tables=["columns"]), NOWHERE))
-    assert rows_of(table) == [["rte", "50.0", "65.0", "accuracy"], ["qqp", "-", "90.0", "accuracy"]]
+    assert rows_of(table) == [
+        ["rte", "50.0", "65.0", "Acc", "-"],
+        ["qqp", "-", "90.0", "Acc", "-"],
+        ["mean difference from from normal", "", "+15.0", "", ""],
+    ]
+    assert "mean over 1 task" in table.note
 
 
 def test_bootstrapped_differences_are_of_the_same_seeds(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Scores as tables: means or medians of replicates, in a cell for each value of x, each level, each named selection."""
+"""Scores as tables: means or medians of replicates, in a cell for each value of x and each level."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -41,7 +41,7 @@ def _scores(results: pd.DataFrame, figure: Figure, name: str, cell: Cell) -> Tab
     for words, where in figure.levels.items():
         # The rows of a table differ in things that a level does not have: full BERT has no block.
         keys = comparisons.shared([column for column in rows if column in everywhere], everywhere, where)
-        level, more = _apart(select(everywhere, where), keys, figure)
+        level, more = apart(select(everywhere, where), keys, figure)
         parts.append(level.assign(level=str(words)))
         cells[str(words)] = _matched(cells, level, keys, more, cell)
     for column in figure.series:
@@ -52,22 +52,7 @@ def _scores(results: pd.DataFrame, figure: Figure, name: str, cell: Cell) -> Tab
     return Table(name, title, cells, pd.concat(parts, ignore_index=True), note)
 
 
-def columns(results: pd.DataFrame, figure: Figure, store: Store) -> Table:
-    """kovaleva2019's table 1: a row for each task, a column for each level that the block names."""
-    table = select(frames.measured(results, figure.y), figure.where)
-    tasks = list(dict.fromkeys(table["task"]))
-    cells, parts = pd.DataFrame({"task": tasks}), []
-    for words, where in figure.levels.items():
-        part, more = _apart(select(table, where), ["task", "measure"], figure)
-        cells[str(words)] = _matched(cells, part, ["task"], more, printed.mean_cell)
-        parts.append(part.assign(column=str(words)))
-    metrics = table.drop_duplicates("task").set_index("task")["measure"]
-    cells["metric"] = [metrics[task] for task in tasks]
-    data = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
-    return Table("columns", "Scores x100", cells, data, str(frames.completeness(results)))
-
-
-def _apart(table: pd.DataFrame, keys: Sequence[str], figure: Figure) -> tuple[pd.DataFrame, list[str]]:
+def apart(table: pd.DataFrame, keys: Sequence[str], figure: Figure) -> tuple[pd.DataFrame, list[str]]:
     """The summary of a selection by `keys`, and by whatever else keeps its trials from being replicates."""
     table, more = split(table, keys)
     return statistics.summarize(table, [*keys, *more], "y", figure.interval), more
