@@ -41,7 +41,7 @@ def over_x(figure: Figure, marks: Marks, style: Style, behind: list[alt.Chart], 
     low, high = y_axis(figure, "low"), alt.Y2("high:Q")
     mean = role("mean")
     layers = [
-        *levels(marks, style, y),
+        *levels(figure, marks, style, y),
         *behind,
         interval(mean).encode(x, low, high, color=style.colour(), **beside),
         dot(mean).encode(x, y, **style.marks(), **beside, tooltip=tips(figure, "mean")),
@@ -85,10 +85,11 @@ def dot(chart: alt.Chart, opacity: float = 1) -> alt.Chart:
     return chart.mark_point(filled=True, size=46, opacity=opacity)
 
 
-def levels(marks: Marks, style: Style, y: alt.Y) -> list[alt.Chart]:
+def levels(figure: Figure, marks: Marks, style: Style, y: alt.Y) -> list[alt.Chart]:
     if not len(marks.of("level")):
         return []
-    tips = [alt.Tooltip("series:N", title="level"), alt.Tooltip("y:Q", title="mean", format=".4f"), "n:Q", "trials:N"]
+    number = alt.Tooltip("y:Q", title=figure.center, format=".4f")
+    tips = [alt.Tooltip("series:N", title="level"), number, "n:Q", "trials:N"]
     level = role("level").transform_calculate(line="datum.series")
     return [level.mark_rule(strokeWidth=1.5).encode(y, **style.lines(), tooltip=tips)]
 
@@ -119,7 +120,7 @@ def tips(figure: Figure, role: str) -> list[alt.Tooltip]:
     place.append(alt.Tooltip("series:N", title=", ".join(figure.series) or "series"))
     if role == "trial":
         return [*place, alt.Tooltip("trials:N", title="trial")]
-    numbers = {"y": "mean", "low": "from", "high": "to", "sd": "sd"}
+    numbers = {"y": figure.center, "low": "from", "high": "to", "sd": "sd"}
     return [
         *place,
         *(alt.Tooltip(f"{field}:Q", title=title, format=".4f") for field, title in numbers.items()),

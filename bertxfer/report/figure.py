@@ -15,6 +15,7 @@ class Figure:
     facets: str | None = "task"
     y: tuple[str, ...] = ("score",)
     interval: str = "t95"
+    center: str = "mean"  # what stands for the trials of a place (centers.py)
     where: dict[str, Any] = field(default_factory=dict)  # only these trials are drawn
     baseline: dict[str, Any] = field(default_factory=dict)  # the trials that differences are taken from
     levels: dict[str, dict[str, Any]] = field(default_factory=dict)  # dashed lines: a name, and the trials it averages

@@ -35,6 +35,16 @@ def test_curves_have_means_and_t_intervals(tmp_path: Path) -> None:
     assert first["x"] < second["x"] and first["y"] > second["y"]
 
 
+def test_medians_have_the_range_of_their_runs_and_no_interval(tmp_path: Path) -> None:
+    scores = {0: [0.5, 0.9, 0.6], 12: [0.8, 0.7]}
+    drawn = _drawn(_over_k(scores), scores_of(scores), tmp_path, kind="curves", x="k", center="median")
+    marks = [(mark["x"], mark["y"], mark["low"], mark["high"]) for mark in _marks(drawn, "mean")]
+    assert marks == [(0, 0.6, 0.5, 0.9), (12, 0.75, 0.7, 0.8)]
+    assert "Medians over seeds, of 2 to 3 runs each. Bars are the range of the runs" in drawn.explanation
+    assert "interval" not in json.dumps(drawn.spec["title"])
+    assert set(drawn.table()["mark"]) == {"median"}
+
+
 def test_only_seeds_are_averaged_over(tmp_path: Path) -> None:
     short, long = (point("scheme=incremental", k=3, training__epochs=epochs) for epochs in (1, 5))
     places = [Point({"k": 3, "seed": p.axes["seed"]}, p.trial) for one in (short, long) for p in seeds_of(one, [0, 1])]
@@ -219,6 +229,12 @@ def test_one_specification_gives_every_file(tmp_path: Path) -> None:
         ({"kind": "curves", "x": "k", "colour": "red"}, "figure.colour: there is no such key"),
         ({"kind": "heads", "x": "head"}, "figure.baseline: kind=heads shows differences"),
         ({"kind": "curves", "x": "k", "interval": "se"}, "figure.interval: 'se' is not one of"),
+        ({"kind": "curves", "x": "k", "center": "mode"}, "figure.center: 'mode' is not one of mean, median, best"),
+        ({"kind": "loss", "center": "median"}, "figure.center: kind=loss can only show means"),
+        (
+            {"kind": "curves", "x": "k", "center": "median", "interval": "t95"},
+            "figure.interval: 't95' is drawn around means; leave it out with center=median",
+        ),
     ],
 )
 def test_a_block_that_cannot_be_drawn_is_refused(block: dict[str, Any], said: str) -> None:

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 import yaml
 
@@ -14,6 +15,7 @@ from bertxfer.report.figure import Figure
 from bertxfer.report.frame import frame
 from bertxfer.report.tables import make
 from bertxfer.store.store import Store
+from bertxfer.sweeps.sweep import Point
 from tests.helpers.stored import finish, point, seeds_of, stored
 from tests.report.test_tables import results
 
@@ -44,6 +46,60 @@ def test_tamkins_figure_5_has_a_dotted_mean(tmp_path: Path) -> None:
 def test_squad_is_drawn_by_exact_match_and_f1() -> None:
     squad = [block for block in blocks("cs224n2020/fig3") if block.where == {"task": "squad2"}]
     assert [block.y for block in squad] == [("metrics.exact_match", "metrics.f1")]
+
+
+def chains_of(scores: dict[tuple[str, str | None], list[float]], root: Path) -> tuple[pd.DataFrame, Store]:
+    """Results of final tasks after intermediate ones. Any unlike trials may stand for them: the axes say which."""
+    store, places = Store(root), []
+    for i, ((task, first), given) in enumerate(scores.items()):
+        trials = seeds_of(point(f"task={task}", f"training.warmup=0.{i + 1}"), range(len(given)))
+        for place, score in zip(trials, given, strict=True):
+            finish(place, store, score)
+            axes = {"task": task, "seed": place.axes["seed"], **({"intermediate": first} if first else {})}
+            places.append(Point(axes, place.trial))
+    return frame(places, store), store
+
+
+RUNS = {
+    ("mini_sst2", None): [0.7, 0.9],
+    ("mini_sst2", "mini_cola"): [0.84, 0.84],  # better on average, and yet not the best
+    ("mini_cola", None): [0.5, 0.6],
+    ("mini_cola", "mini_sst2"): [0.61, 0.2],
+}
+
+
+def test_cs224ns_matrix_has_the_better_of_two_runs_and_says_so(tmp_path: Path) -> None:
+    (block,) = blocks("cs224n2020/fig2")
+    results, store = chains_of(RUNS, tmp_path)
+    drawn = draw(block, results, store, "fig2")
+    assert drawn is not None
+    cells = {(mark["row"], mark["column"]): mark for mark in drawn.spec["data"]["values"]}
+    assert {place: (mark["y"], mark["low"], mark["best"]) for place, mark in cells.items()} == {
+        ("mini_sst2", "mini_sst2"): (0.9, None, True),
+        ("mini_sst2", "mini_cola"): (0.84, None, False),
+        ("mini_cola", "mini_cola"): (0.6, None, False),
+        ("mini_cola", "mini_sst2"): (0.61, None, True),
+    }
+    assert drawn.explanation.startswith("Each number is the best of 2 runs. A maximum over runs is not an average")
+    (table,) = make(results, block, store)
+    assert [row[1:3] for row in table.cells.to_numpy().tolist()] == [["0.900", "0.840"], ["0.610", "0.600"]]
+    assert (table.shaded, table.bold) == ({(0, "mini_sst2"), (1, "mini_sst2")}, {(1, "mini_sst2")})
+    assert "the best of 2 trials each. A maximum over runs is not an average: it grows with" in table.note
+
+
+def test_cs224ns_wishes_are_medians(tmp_path: Path) -> None:
+    paths = (conf_dir() / "experiment" / "cs224n2020").glob("wanted*.yaml")
+    wanted = [block for path in paths for block in blocks(f"cs224n2020/{path.stem}")]
+    assert wanted and all(block.center == "median" for block in wanted if block.kind in ("curves", "matrix"))
+    results, store = chains_of({**RUNS, ("mini_cola", "mini_sst2"): [0.61, 0.2, 0.3]}, tmp_path)
+    (block,) = figures_of({"kind": "matrix", "center": "median", "tables": ["matrix"]})
+    (table,) = make(results, block, store)
+    assert table.cells.to_numpy().tolist()[1][1:3] == ["0.300 (0.200 to 0.610)", "0.550 (0.500 to 0.600)"]
+    assert "medians of 2 to 3 trials each, in parentheses their range" in table.note
+    drawn = draw(block, results, store, "any")
+    assert drawn is not None
+    ranges = {mark["column"]: mark["range"] for mark in drawn.spec["data"]["values"] if mark["row"] == "mini_cola"}
+    assert ranges == {"mini_cola": "0.500 to 0.600", "mini_sst2": "0.200 to 0.610"}
 
 
 def test_kovalevas_table_1_prints_the_papers_own_numbers(tmp_path: Path) -> None:

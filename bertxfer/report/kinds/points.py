@@ -33,7 +33,7 @@ def chart(figure: Figure, marks: Marks) -> Chart:
     area = density.mark_area(opacity=0.3, orient="horizontal").encode(across, alt.X2("zero:Q"), y, color=style.colour())
     layers = [
         *_bands(marks, figure),
-        *charts.levels(marks, style, y),
+        *charts.levels(figure, marks, style, y),
         *([area] if len(marks.of("density")) else []),
         spread.mark_point(size=36, strokeWidth=1.5).encode(
             across, y, color=style.colour(), tooltip=tips(figure, "trial")

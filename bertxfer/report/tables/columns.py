@@ -9,6 +9,7 @@ import pandas as pd
 from bertxfer.report import cells as printed
 from bertxfer.report import frame as frames
 from bertxfer.report import words
+from bertxfer.report.centers import CENTERS
 from bertxfer.report.figure import Figure
 from bertxfer.report.frame import is_gap, select
 from bertxfer.report.splits import named
@@ -25,11 +26,11 @@ def columns(results: pd.DataFrame, figure: Figure, store: Store) -> Table:
     cells, parts = pd.DataFrame({"task": list(metrics)}), {}
     for name, where in figure.levels.items():
         part, more = apart(select(table, where), ["task", "measure"], figure)
-        cells[str(name)] = [_cell(part[part["task"] == task], metrics[task], more) for task in metrics]
+        cells[str(name)] = [_cell(part[part["task"] == task], metrics[task], more, figure) for task in metrics]
         parts[str(name)] = part.assign(column=str(name))
     cells["metric"] = ["/".join(map(words.short_metric, names)) for names in metrics.values()]
     cells["training rows"] = [_sizes(table[table["task"] == task]) for task in metrics]
-    gains = _gains(parts, metrics)
+    gains = _gains(parts, metrics, CENTERS[figure.center].column)
     if len(gains):
         cells = pd.concat([cells, pd.DataFrame([_row_of_gains(gains, cells)])], ignore_index=True)
     data = pd.concat([*parts.values(), gains], ignore_index=True) if parts else pd.DataFrame()
@@ -37,12 +38,12 @@ def columns(results: pd.DataFrame, figure: Figure, store: Store) -> Table:
     return Table("columns", "Scores x100", cells, data, note)
 
 
-def _cell(part: pd.DataFrame, metrics: Sequence[str], more: Sequence[str]) -> str:
+def _cell(part: pd.DataFrame, metrics: Sequence[str], more: Sequence[str], figure: Figure) -> str:
     """The scores of one task by its metrics; trials that are not replicates stand beside each other by their names."""
     groups: dict[str, dict[str, str]] = {}
     for row in part.to_dict("records"):
         name = ", ".join(named(column, row[column]) for column in more)
-        groups.setdefault(name, {})[row["measure"]] = printed.mean_cell(row)
+        groups.setdefault(name, {})[row["measure"]] = CENTERS[figure.center].cell(row)
     texts = {name: "/".join(by_metric.get(metric, "-") for metric in metrics) for name, by_metric in groups.items()}
     return "; ".join(f"{name}: {text}" if name else text for name, text in texts.items()) or "-"
 
@@ -53,10 +54,10 @@ def _sizes(rows: pd.DataFrame) -> str:
     return ", ".join(n if isinstance(n, str) else f"{int(n):,}" for n in known) or "-"
 
 
-def _gains(parts: Mapping[str, pd.DataFrame], metrics: Mapping[str, Sequence[str]]) -> pd.DataFrame:
+def _gains(parts: Mapping[str, pd.DataFrame], metrics: Mapping[str, Sequence[str]], center: str) -> pd.DataFrame:
     """How much higher each column is than the first, as the mean over the tasks that have both; by a task's last
     metric, so that a task with F1 and accuracy counts by its accuracy."""
-    scores = {name: _scores(part, metrics) for name, part in parts.items()}
+    scores = {name: _scores(part, metrics, center) for name, part in parts.items()}
     if len(metrics) < 2 or len(scores) < 2:
         return pd.DataFrame()
     first, *others = scores
@@ -68,13 +69,13 @@ def _gains(parts: Mapping[str, pd.DataFrame], metrics: Mapping[str, Sequence[str
     return pd.DataFrame(rows)
 
 
-def _scores(part: pd.DataFrame, metrics: Mapping[str, Sequence[str]]) -> dict[str, float]:
-    """The mean by the last metric of each task whose trials are all replicates of each other."""
+def _scores(part: pd.DataFrame, metrics: Mapping[str, Sequence[str]], center: str) -> dict[str, float]:
+    """The score by the last metric of each task whose trials are all replicates of each other."""
     found = {}
     for task, names in metrics.items():
         rows = part[(part["task"] == task) & (part["measure"].isin(names[-1:]))]
-        if len(rows) == 1 and not is_gap(rows["mean"].iloc[0]):
-            found[task] = float(rows["mean"].iloc[0])
+        if len(rows) == 1 and not is_gap(rows[center].iloc[0]):
+            found[task] = float(rows[center].iloc[0])
     return found
 
 

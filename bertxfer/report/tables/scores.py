@@ -8,6 +8,7 @@ import pandas as pd
 from bertxfer.report import cells as printed
 from bertxfer.report import comparisons, statistics
 from bertxfer.report import frame as frames
+from bertxfer.report.centers import CENTERS, under_table
 from bertxfer.report.figure import Figure
 from bertxfer.report.frame import select
 from bertxfer.report.splits import named, split
@@ -18,16 +19,18 @@ Cell = Callable[[Mapping[str, Any]], str]  # of a row of a summary
 
 
 def summary(results: pd.DataFrame, figure: Figure, store: Store) -> Table:
-    """Means with their interval: a row for each facet and series, a column for each value of x and each level."""
-    return _scores(results, figure, "summary", printed.mean_cell)
+    """The figure's centers, as a rule means with their interval: a row for each facet and series, a column for each
+    value of x and each level."""
+    return _scores(results, figure, "summary", figure.center)
 
 
 def medians(results: pd.DataFrame, figure: Figure, store: Store) -> Table:
     """The same with medians, and the range of the trials."""
-    return _scores(results, figure, "medians", printed.median_cell)
+    return _scores(results, figure, "medians", "median")
 
 
-def _scores(results: pd.DataFrame, figure: Figure, name: str, cell: Cell) -> Table:
+def _scores(results: pd.DataFrame, figure: Figure, name: str, center: str) -> Table:
+    cell = CENTERS[center].cell
     x = comparisons.x_of(results, figure)
     everywhere = frames.measured(results, figure.y)
     main = select(everywhere, figure.where)
@@ -46,8 +49,8 @@ def _scores(results: pd.DataFrame, figure: Figure, name: str, cell: Cell) -> Tab
         cells[str(words)] = _matched(cells, level, keys, more, cell)
     for column in figure.series:
         cells[column] = _labelled(cells[column], figure) if column in cells else []
-    note = sentences(str(frames.completeness(results)), printed.interval_words(figure.interval, data))
-    title = f"{'Medians' if name == 'medians' else 'Means'} of scores x100"
+    note = sentences(str(frames.completeness(results)), under_table(center, figure.interval, data))
+    title = f"{CENTERS[center].title} of scores x100"
     title += f", columns: {figure.x_label or x}" if x is not None else ""
     return Table(name, title, cells, pd.concat(parts, ignore_index=True), note)
 
