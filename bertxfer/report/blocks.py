@@ -49,10 +49,13 @@ def _figure(block: Any) -> Figure:
     settings.setdefault("interval", kind.interval)
     if settings["interval"] not in INTERVALS:
         raise ConfigError("figure.interval", f"{settings['interval']!r} is not one of {', '.join(INTERVALS)}")
-    for key in ("series", "y", "tables"):
+    for key in ("series", "y", "epochs", "tables"):
         if key in settings:
             value = settings[key]
             settings[key] = tuple(value) if isinstance(value, (list, tuple)) else (value,)
+    for epoch in settings.get("epochs", ()):
+        if type(epoch) is not int or epoch < 1:
+            raise ConfigError("figure.epochs", f"{epoch!r} is not an epoch; give whole numbers from 1 on: [3, 5, 10]")
     if kind.x is not None:
         settings["x"] = kind.x
     return Figure(**settings)

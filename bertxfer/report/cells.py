@@ -9,13 +9,13 @@ from bertxfer.report.frame import is_gap
 from bertxfer.report.intervals import INTERVALS
 
 
-def mean_cell(row: Mapping[str, Any]) -> str:
+def mean_cell(row: Mapping[str, Any], times: int = 100, digits: int = 1) -> str:
     """Of a row of a summary: its mean, with half of its interval where it has one."""
     if is_gap(row["mean"]):
         return f"-{undefined(row)}"
     half = (row["high"] - row["low"]) / 2
-    around = "" if is_gap(half) else f" ± {100 * half:.1f}"
-    return f"{100 * row['mean']:.1f}{around}{undefined(row)}"
+    around = "" if is_gap(half) else f" ± {times * half:.{digits}f}"
+    return f"{times * row['mean']:.{digits}f}{around}{undefined(row)}"
 
 
 def median_cell(row: Mapping[str, Any]) -> str:

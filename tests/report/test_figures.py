@@ -230,6 +230,7 @@ def test_one_specification_gives_every_file(tmp_path: Path) -> None:
         ({"kind": "heads", "x": "head"}, "figure.baseline: kind=heads shows differences"),
         ({"kind": "curves", "x": "k", "interval": "se"}, "figure.interval: 'se' is not one of"),
         ({"kind": "curves", "x": "k", "center": "mode"}, "figure.center: 'mode' is not one of mean, median, best"),
+        ({"kind": "epochs", "epochs": [3, "all"]}, "figure.epochs: 'all' is not an epoch"),
         ({"kind": "loss", "center": "median"}, "figure.center: kind=loss can only show means"),
         (
             {"kind": "curves", "x": "k", "center": "median", "interval": "t95"},

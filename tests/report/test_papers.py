@@ -1,5 +1,6 @@
 """What the papers' captions say of their figures, against what our experiments ask for and what is drawn of it."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,53 @@ def test_tamkins_figure_5_has_a_dotted_mean(tmp_path: Path) -> None:
 def test_squad_is_drawn_by_exact_match_and_f1() -> None:
     squad = [block for block in blocks("cs224n2020/fig3") if block.where == {"task": "squad2"}]
     assert [block.y for block in squad] == [("metrics.exact_match", "metrics.f1")]
+
+
+def test_tamkins_epochs_are_followed_by_loss_first_and_then_by_score(tmp_path: Path) -> None:
+    """Appendix E tracks validation losses up to ten epochs, and chose three and five from them."""
+    places = [p for k in (0, 12) for p in seeds_of(point("scheme=incremental", k=k, data__n=500), [0, 1])]
+    store = stored(places, tmp_path, lambda p: 0.5)
+    old = places[3].trial.id  # stored before there were dev losses
+    for place in places:
+        k, seed = place.axes["k"], place.axes["seed"]
+        last = 9 if (k, seed) == (0, 1) else 10
+        events: list[dict[str, Any]] = [{"step": 1, "loss": 9.0, "lr": 0.5}]
+        for epoch in range(1, last + 1):
+            loss = {} if place.trial.id == old else {"dev_loss": 2.0 / epoch + seed}
+            events.append({"step": epoch, "epoch": epoch, "accuracy": 0.04 * epoch + 0.02 * k + 0.1 * seed, **loss})
+        lines = "\n".join(json.dumps(event) for event in events)
+        (store.folder(place.trial.id) / "history.jsonl").write_text(lines)
+    results = frame(places, store)
+    by_loss, by_score = blocks("tamkin2020/epochs")
+    loss, score = (draw(block, results, store, "epochs") for block in (by_loss, by_score))
+    assert loss is not None and score is not None
+    reached = {(mark["series"], mark["x"]): (mark["y"], mark["n"]) for mark in loss.spec["data"]["values"]}
+    assert reached["k=0, n=500", 2] == (pytest.approx(1.5), 2)  # 1.0 and 2.0
+    assert reached["k=12, n=500", 2] == (pytest.approx(1.0), 1)  # not the old one
+    assert [note for note in loss.marks.notes if "without" in note] == [
+        "1 finished trial was stored without dev losses and is left out."
+    ]
+    assert {mark["facet"] for mark in loss.spec["data"]["values"]} == {"mini_sst2"}
+    reached = {(mark["series"], mark["x"]): (mark["y"], mark["n"]) for mark in score.spec["data"]["values"]}
+    assert reached["k=12, n=500", 10] == (pytest.approx(0.69), 2)  # 0.64 and 0.74
+    losses, scores = (make(results, block, store)[0] for block in (by_loss, by_score))
+    assert [name for name in scores.cells if name.startswith("epoch")] == ["epoch 3", "epoch 5", "epoch 10"]
+    # 0.04 * epoch, plus 0.24 for k=12, and half of the 0.1 that the second seed is higher by; ± 12.706 * 0.1 / 2.
+    assert scores.cells.loc[1, "epoch 3":"epoch 10"].tolist() == ["41.0 ± 63.5", "49.0 ± 63.5", "69.0 ± 63.5"]
+    assert scores.cells.loc[0, "epoch 10"] == "40.0"  # one of the two ended at epoch 9
+    assert "1 of 4 trials ended before epoch 10" in scores.note
+    assert losses.cells["epoch 5"].tolist() == ["0.900 ± 6.353", "0.400"]
+    assert "1 finished trial was stored without dev losses and is left out" in losses.note
+
+
+def test_where_no_trial_has_a_dev_loss_none_is_drawn_and_the_table_says_why(tmp_path: Path) -> None:
+    (place,) = places = seeds_of(point("scheme=incremental", k=3, data__n=500), [0])
+    store = stored(places, tmp_path, lambda p: 0.5)
+    (store.folder(place.trial.id) / "history.jsonl").write_text('{"step": 1, "epoch": 1, "accuracy": 0.5}')
+    by_loss, _ = blocks("tamkin2020/epochs")
+    assert draw(by_loss, frame(places, store), store, "epochs") is None
+    (table,) = make(frame(places, store), by_loss, store)
+    assert "1 finished trial was stored without dev losses" in table.note
 
 
 def chains_of(scores: dict[tuple[str, str | None], list[float]], root: Path) -> tuple[pd.DataFrame, Store]:

@@ -7,6 +7,7 @@ import pandas as pd
 from bertxfer.errors import ConfigError
 from bertxfer.report.figure import Figure
 from bertxfer.report.tables.bootstrapped import bootstrapped
+from bertxfer.report.tables.by_epoch import by_epoch
 from bertxfer.report.tables.columns import columns
 from bertxfer.report.tables.comparing import correlations, differences
 from bertxfer.report.tables.heads import heads, quartiles_by_head, quartiles_by_layer
@@ -26,6 +27,7 @@ MAKERS: dict[str, Maker] = {
     "quartiles_by_layer": quartiles_by_layer,
     "quartiles_by_head": quartiles_by_head,
     "columns": columns,
+    "by_epoch": by_epoch,
     "bootstrap": bootstrapped,
 }
 

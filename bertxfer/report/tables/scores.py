@@ -39,7 +39,7 @@ def _scores(results: pd.DataFrame, figure: Figure, name: str, center: str) -> Ta
     main, by = comparisons.places(main, figure)
     rows = [column for column in by if column != x]
     data = statistics.summarize(main, by, "y", figure.interval)
-    cells = _wide(data.assign(column=data[x].map(printed.text) if x is not None else "score"), rows, cell)
+    cells = wide(data.assign(column=data[x].map(printed.text) if x is not None else "score"), rows, cell)
     parts = [data]
     for words, where in figure.levels.items():
         # The rows of a table differ in things that a level does not have: full BERT has no block.
@@ -48,7 +48,7 @@ def _scores(results: pd.DataFrame, figure: Figure, name: str, center: str) -> Ta
         parts.append(level.assign(level=str(words)))
         cells[str(words)] = _matched(cells, level, keys, more, cell)
     for column in figure.series:
-        cells[column] = _labelled(cells[column], figure) if column in cells else []
+        cells[column] = labelled(cells[column], figure) if column in cells else []
     note = sentences(str(frames.completeness(results)), under_table(center, figure.interval, data))
     title = f"{CENTERS[center].title} of scores x100"
     title += f", columns: {figure.x_label or x}" if x is not None else ""
@@ -61,7 +61,7 @@ def apart(table: pd.DataFrame, keys: Sequence[str], figure: Figure) -> tuple[pd.
     return statistics.summarize(table, [*keys, *more], "y", figure.interval), more
 
 
-def _wide(data: pd.DataFrame, rows_by: Sequence[str], cell: Cell) -> pd.DataFrame:
+def wide(data: pd.DataFrame, rows_by: Sequence[str], cell: Cell) -> pd.DataFrame:
     """A row for every combination of `rows_by`, a column for every value of x, in the order of the frame."""
     names = list(dict.fromkeys(data["column"]))
     rows: dict[tuple[Any, ...], dict[str, str]] = {}
@@ -72,7 +72,7 @@ def _wide(data: pd.DataFrame, rows_by: Sequence[str], cell: Cell) -> pd.DataFram
     return cells if len(cells) else pd.DataFrame(columns=[*rows_by, *names])
 
 
-def _labelled(column: "pd.Series[Any]", figure: Figure) -> list[str]:
+def labelled(column: "pd.Series[Any]", figure: Figure) -> list[str]:
     """The values of a series in the words that the block has for them."""
     labels = {str(key): str(words) for key, words in figure.series_labels.items()}
     return [labels.get(value, labels.get(value.lower(), value)) for value in column]
