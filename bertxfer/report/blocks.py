@@ -72,5 +72,5 @@ def _check_center(settings: dict[str, Any], kind: Kind) -> None:
         raise ConfigError("figure.center", f"kind={kind.name} can only show means, not {center}")
     if "interval" in settings:
         named = settings["interval"]
-        raise ConfigError("figure.interval", f"{named!r} is drawn around means; leave it out with center={center}")
+        raise ConfigError("figure.interval", f"{named!r} is of means; with center={center} leave it out, or type null")
     settings["interval"] = "none"

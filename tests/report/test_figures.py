@@ -45,6 +45,9 @@ def test_medians_have_the_range_of_their_runs_and_no_interval(tmp_path: Path) ->
     assert "Medians over seeds, of 2 to 3 runs each. Bars are the range of the runs" in drawn.explanation
     assert "interval" not in json.dumps(drawn.spec["title"])
     assert set(drawn.table()["mark"]) == {"median"}
+    drawn = _drawn(_over_k(scores), scores_of(scores), tmp_path, kind="treatments", center="median")
+    assert sorted(mark["y"] for mark in _marks(drawn, "mean")) == [0.6, 0.75]
+    assert drawn.explanation.startswith("Ticks are trials. Medians over seeds, of 2 to 3 runs each. Bars are the range")
 
 
 def test_only_seeds_are_averaged_over(tmp_path: Path) -> None:
@@ -285,7 +288,7 @@ def test_one_specification_gives_every_file(tmp_path: Path) -> None:
         ({"kind": "loss", "center": "median"}, "figure.center: kind=loss can only show means"),
         (
             {"kind": "curves", "x": "k", "center": "median", "interval": "t95"},
-            "figure.interval: 't95' is drawn around means; leave it out with center=median",
+            "figure.interval: 't95' is of means; with center=median leave it out, or type null",
         ),
     ],
 )

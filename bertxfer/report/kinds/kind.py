@@ -23,7 +23,9 @@ def suits_no_sweep(results: pd.DataFrame) -> Mapping[str, Any] | None:
 
 
 def over_seeds(figure: Figure, marks: Marks) -> str:
-    return centers.caption(figure.center, marks.data["n"].dropna().astype(int))
+    """Of the marks that stand for several trials; a trial that is drawn by itself is none of them."""
+    n = marks.data.loc[marks.data["role"] != "trial", "n"]
+    return centers.caption(figure.center, n.dropna().astype(int))
 
 
 @dataclass(frozen=True)
