@@ -7,9 +7,10 @@ from typing import Any
 import pandas as pd
 
 from bertxfer.errors import ConfigError
+from bertxfer.report.centers import CENTERS
 from bertxfer.report.figure import Figure
 from bertxfer.report.intervals import INTERVALS
-from bertxfer.report.kinds import KINDS
+from bertxfer.report.kinds import KINDS, Kind
 
 
 def figures_of(block: Any, typed: Mapping[str, Any] | None = None) -> list[Figure]:
@@ -56,13 +57,32 @@ def _figure(block: Any) -> Figure:
     for key, why in kind.needs.items():
         if not settings.get(key):
             raise ConfigError(f"figure.{key}", f"kind={kind.name} {why}")
+    _check_center(settings, kind)
     settings.setdefault("interval", kind.interval)
     if settings["interval"] not in INTERVALS:
         raise ConfigError("figure.interval", f"{settings['interval']!r} is not one of {', '.join(INTERVALS)}")
-    for key in ("series", "y", "tables"):
+    for key in ("series", "y", "epochs", "tables"):
         if key in settings:
             value = settings[key]
             settings[key] = tuple(value) if isinstance(value, (list, tuple)) else (value,)
+    for epoch in settings.get("epochs", ()):
+        if type(epoch) is not int or epoch < 1:
+            raise ConfigError("figure.epochs", f"{epoch!r} is not an epoch; give whole numbers from 1 on: [3, 5, 10]")
     if kind.x is not None:
         settings["x"] = kind.x
     return Figure(**settings)
+
+
+def _check_center(settings: dict[str, Any], kind: Kind) -> None:
+    """A median has its range and a maximum nothing: an interval of means around them would mean nothing."""
+    center = settings.get("center", "mean")
+    if center not in CENTERS:
+        raise ConfigError("figure.center", f"{center!r} is not one of {', '.join(CENTERS)}")
+    if center == "mean":
+        return
+    if not kind.any_center:
+        raise ConfigError("figure.center", f"kind={kind.name} can only show means, not {center}")
+    if "interval" in settings:
+        named = settings["interval"]
+        raise ConfigError("figure.interval", f"{named!r} is of means; with center={center} leave it out, or type null")
+    settings["interval"] = "none"

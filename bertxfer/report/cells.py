@@ -9,13 +9,13 @@ from bertxfer.report.frame import is_gap
 from bertxfer.report.intervals import INTERVALS
 
 
-def mean_cell(row: Mapping[str, Any]) -> str:
+def mean_cell(row: Mapping[str, Any], times: int = 100, digits: int = 1) -> str:
     """Of a row of a summary: its mean, with half of its interval where it has one."""
     if is_gap(row["mean"]):
         return f"-{undefined(row)}"
     half = (row["high"] - row["low"]) / 2
-    around = "" if is_gap(half) else f" ± {100 * half:.1f}"
-    return f"{100 * row['mean']:.1f}{around}{undefined(row)}"
+    around = "" if is_gap(half) else f" ± {times * half:.{digits}f}"
+    return f"{times * row['mean']:.{digits}f}{around}{undefined(row)}"
 
 
 def median_cell(row: Mapping[str, Any]) -> str:
@@ -23,6 +23,13 @@ def median_cell(row: Mapping[str, Any]) -> str:
     if is_gap(row["median"]):
         return f"-{undefined(row)}"
     return f"{100 * row['median']:.1f} ({100 * row['min']:.1f} to {100 * row['max']:.1f}){undefined(row)}"
+
+
+def best_cell(row: Mapping[str, Any]) -> str:
+    """Of the same: its highest score, and of how many it is the highest."""
+    if is_gap(row["max"]):
+        return f"-{undefined(row)}"
+    return f"{100 * row['max']:.1f} (best of {row['n']}){undefined(row)}"
 
 
 def undefined(row: Mapping[str, Any]) -> str:
@@ -33,9 +40,13 @@ def interval_words(interval: str, data: pd.DataFrame) -> str:
     """What ± means in a summary, and how many trials it is over."""
     if not len(data):
         return "no trial is done"
-    trials = f"{data['n'].min()} to {data['n'].max()}" if data["n"].nunique() > 1 else f"{data['n'].max()}"
     alone = "one trial each" if interval == "none" else "one trial each: no interval can be given"
-    return f"{INTERVALS[interval].under_tables}, {trials} trials each" if data["n"].max() > 1 else alone
+    return f"{INTERVALS[interval].under_tables}, {span_of(data['n'])} trials each" if data["n"].max() > 1 else alone
+
+
+def span_of(counts: "pd.Series[int]") -> str:
+    """Counts as one number where they are equal, else as the least and the most."""
+    return f"{counts.min()} to {counts.max()}" if counts.nunique() > 1 else f"{counts.max()}"
 
 
 def text(value: Any) -> str:

@@ -15,7 +15,8 @@ from bertxfer.report.figure import Figure
 from bertxfer.report.marks import Marks, order_of
 from bertxfer.report.style import GREY, Style
 
-Chart = alt.FacetChart | alt.LayerChart
+Panels = alt.FacetChart | alt.LayerChart
+Chart = Panels | alt.VConcatChart
 WIDTH, HEIGHT, COLUMNS = 230, 190, 3
 # Vega rounds by the distance between ticks: where all scores are 0.473 there is one tick, labelled 0.
 NUMBER = ".5~g"
@@ -41,7 +42,7 @@ def over_x(figure: Figure, marks: Marks, style: Style, behind: list[alt.Chart], 
     low, high = y_axis(figure, "low"), alt.Y2("high:Q")
     mean = role("mean")
     layers = [
-        *levels(marks, style, y),
+        *levels(figure, marks, style, y),
         *behind,
         interval(mean).encode(x, low, high, color=style.colour(), **beside),
         dot(mean).encode(x, y, **style.marks(), **beside, tooltip=tips(figure, "mean")),
@@ -85,10 +86,11 @@ def dot(chart: alt.Chart, opacity: float = 1) -> alt.Chart:
     return chart.mark_point(filled=True, size=46, opacity=opacity)
 
 
-def levels(marks: Marks, style: Style, y: alt.Y) -> list[alt.Chart]:
+def levels(figure: Figure, marks: Marks, style: Style, y: alt.Y) -> list[alt.Chart]:
     if not len(marks.of("level")):
         return []
-    tips = [alt.Tooltip("series:N", title="level"), alt.Tooltip("y:Q", title="mean", format=".4f"), "n:Q", "trials:N"]
+    number = alt.Tooltip("y:Q", title=figure.center, format=".4f")
+    tips = [alt.Tooltip("series:N", title="level"), number, "n:Q", "trials:N"]
     level = role("level").transform_calculate(line="datum.series")
     return [level.mark_rule(strokeWidth=1.5).encode(y, **style.lines(), tooltip=tips)]
 
@@ -119,7 +121,7 @@ def tips(figure: Figure, role: str) -> list[alt.Tooltip]:
     place.append(alt.Tooltip("series:N", title=", ".join(figure.series) or "series"))
     if role == "trial":
         return [*place, alt.Tooltip("trials:N", title="trial")]
-    numbers = {"y": "mean", "low": "from", "high": "to", "sd": "sd"}
+    numbers = {"y": figure.center, "low": "from", "high": "to", "sd": "sd"}
     return [
         *place,
         *(alt.Tooltip(f"{field}:Q", title=title, format=".4f") for field, title in numbers.items()),
@@ -128,19 +130,31 @@ def tips(figure: Figure, role: str) -> list[alt.Tooltip]:
     ]
 
 
-def facets(layers: list[alt.Chart], marks: Marks, width: int = WIDTH, height: int = HEIGHT) -> Chart:
+def facets(layers: list[alt.Chart], marks: Marks, width: int = WIDTH, height: int = HEIGHT) -> Panels:
     return panels(layers, marks, width, height, COLUMNS).resolve_scale(y="independent")
 
 
-def panels(layers: list[alt.Chart], marks: Marks, width: int, height: int, columns: int) -> Chart:
-    """The layers once for every facet; without facets, once."""
-    data = alt.InlineData(values=records(marks.data), name="marks")
+def data_of(marks: Marks) -> alt.InlineData:
+    return alt.InlineData(values=records(marks.data), name="marks")
+
+
+def panels(
+    layers: list[alt.Chart],
+    marks: Marks,
+    width: int,
+    height: int,
+    columns: int,
+    gap: int = 64,
+    data: alt.InlineData | None = None,
+) -> Panels:
+    """The layers once for every facet; without facets, once. Charts that are put together share their `data`."""
+    data = data or data_of(marks)
     layered = alt.layer(*layers, data=data).properties(width=width, height=height)
     facets = order_of(marks.data["facet"].tolist())
     if facets == [""]:
         return layered
     header = alt.Header(title=None, labelFontSize=12, labelFontWeight="bold")
     # Flush: panels stand in line by their own edges, not by how far the numbers at their axes reach.
-    spacing = {"column": 64, "row": 84}
+    spacing = {"column": gap, "row": 84}
     chart = layered.facet(alt.Facet("facet:N", sort=facets, header=header), columns=min(columns, len(facets)))
     return chart.properties(bounds="flush", spacing=spacing).resolve_axis(x="independent")

@@ -1,6 +1,7 @@
 """A figure from beginning to end: its marks, its chart with a title that names the model, its files."""
 
 import json
+import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,14 +10,15 @@ import altair as alt
 import pandas as pd
 import vl_convert
 
+from bertxfer.report import centers
 from bertxfer.report.figure import Figure
-from bertxfer.report.intervals import INTERVALS
 from bertxfer.report.kinds import KINDS, Kind
 from bertxfer.report.marks import Marks, not_dashed
 from bertxfer.store.store import Store
 from bertxfer.sweeps.summary import MINI_NOTE
 from bertxfer.system.files import write_text, write_whole
 
+LINE = 110  # letters of a caption's line
 FORMATS = ("svg", "png", "pdf", "csv")
 # currentColor is black on paper, and on a page the colour of its text, in light and in dark.
 _INK = {"labelColor": "currentColor", "titleColor": "currentColor"}
@@ -66,6 +68,7 @@ class Drawing:
         figure, data = self.figure, self.marks.data
         names = {"x": figure.x, "series": "+".join(figure.series), "facet": figure.facets, "role": "mark"}
         renamed = {old: new for old, new in names.items() if new and old in data and new not in data}
+        data = data.assign(role=data["role"].replace("mean", figure.center))
         return data.rename(columns=renamed).dropna(axis="columns", how="all")
 
 
@@ -81,8 +84,8 @@ def draw(
         return None
     chart = kind.chart(figure, marks)
     title = f"{name} · {', '.join(models(results))}"
-    explanation = f"{kind.caption} {INTERVALS[figure.interval].under_charts if kind.has_bars else ''}".strip()
-    subtitle = [explanation] if explanation else []
+    explanation = _explanation(kind, figure, marks)
+    subtitle = textwrap.wrap(explanation, LINE)
     if figure.dashed and dashed is None:  # on paper a figure stands without the notes of its page
         subtitle.append(not_dashed(figure))
     if is_demonstration(results):
@@ -90,6 +93,11 @@ def draw(
     labels = {"labels": _labels(kind, marks)}
     titled = chart.properties(title=alt.Title(title, subtitle=subtitle), usermeta=labels).configure(**LOOK)
     return Drawing(figure, title, explanation, marks, json.loads(titled.to_json()))
+
+
+def _explanation(kind: Kind, figure: Figure, marks: Marks) -> str:
+    caption = kind.caption if isinstance(kind.caption, str) else kind.caption(figure, marks)
+    return f"{caption} {centers.bars(figure.center, figure.interval) if kind.has_bars else ''}".strip()
 
 
 def _labels(kind: Kind, marks: Marks) -> int:

@@ -15,11 +15,13 @@ class Figure:
     facets: str | None = "task"
     y: tuple[str, ...] = ("score",)
     interval: str = "t95"
+    center: str = "mean"  # what stands for the trials of a place (centers.py)
     where: dict[str, Any] = field(default_factory=dict)  # only these trials are drawn
     baseline: dict[str, Any] = field(default_factory=dict)  # the trials that differences are taken from
     levels: dict[str, dict[str, Any]] = field(default_factory=dict)  # dashed lines: a name, and the trials it averages
     dashed: dict[str, str] = field(default_factory=dict)  # {experiment, x}: another experiment, over the same x
-    measure: Any = None  # attention: a measure or several; weights: {reference, module, value}
+    measure: Any = None  # attention: a measure or several; weights: {reference, module, value}; epochs: score, dev_loss
+    epochs: tuple[int, ...] = ()  # the columns of the table by_epoch
     title: str | None = None
     x_label: str | None = None
     y_label: str | None = None

@@ -94,12 +94,21 @@ def is_gap(value: Any) -> bool:
 
 
 def measured(results: pd.DataFrame, metrics: Sequence[str]) -> pd.DataFrame:
-    """The rows with what is drawn: `y`, and `measure`, the name of that metric; once for each metric."""
+    """The rows with what is drawn: `y`, and `measure`, the name of that metric; once for each metric that they have."""
     parts = []
     for column in metrics:
-        measure = results["headline"] if column == "score" else column.removeprefix("metrics.")
-        parts.append(results.assign(y=results.get(column, math.nan), measure=measure))
+        rows = having(results, column)
+        measure = rows["headline"] if column == "score" else column.removeprefix("metrics.")
+        parts.append(rows.assign(y=rows.get(column, math.nan), measure=measure))
     return pd.concat(parts, ignore_index=True)
+
+
+def having(results: pd.DataFrame, column: str) -> pd.DataFrame:
+    """The rows of which this is measured: a task without F1 has no F1 that is undefined. All, where that is unknown."""
+    name = column.removeprefix("metrics.")
+    if name == column or "metrics" not in results:
+        return results
+    return results[[not names or name in names.split() for names in results["metrics"]]]
 
 
 def _defaults(trial: Trial) -> dict[str, Any]:
@@ -187,6 +196,7 @@ def _with_result(result: Result, trial: Trial) -> dict[str, Any]:
         "score": _number(result["score"]),
         "undefined": undefined,
         "dev_loss": _number(result.get("dev_loss")),
+        "metrics": " ".join(result["metrics"]),
         **{f"metrics.{name}": _number(value) for name, value in result["metrics"].items()},
         **{key: result.get(key) for key in _COUNTS},
         "seconds": seconds_of(result["timings"]),
@@ -196,7 +206,7 @@ def _with_result(result: Result, trial: Trial) -> dict[str, Any]:
 
 def _without_result(trial: Trial, state: str, reason: str | None) -> dict[str, Any]:
     unknown = dict.fromkeys((*_COUNTS, "device"))
-    known = {"state": state, "headline": trial.headline, "reason": reason}
+    known = {"state": state, "headline": trial.headline, "metrics": " ".join(trial.metrics), "reason": reason}
     return {**known, "score": math.nan, "undefined": False, "dev_loss": math.nan, "seconds": math.nan, **unknown}
 
 

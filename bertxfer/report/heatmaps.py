@@ -1,26 +1,50 @@
 """Layers by heads as a chart: a cell for each, coloured by its value."""
 
+from collections.abc import Mapping
+
 import altair as alt
 
 from bertxfer.report import words
-from bertxfer.report.charts import Chart, panels
+from bertxfer.report.charts import Chart, data_of, panels
 from bertxfer.report.figure import Figure
 from bertxfer.report.marks import Marks, order_of
 
 CELL = 25
+SMALL, GAP = 11, 22  # of a grid: with these the seven tasks of kovaleva2019 are beside each other on a page
 
 
 def layers_by_heads(
     figure: Figure, marks: Marks, colour: alt.Color, tips: list[alt.Tooltip], text: alt.Chart | None = None
 ) -> Chart:
     """A cell for every layer and head, with `text` written into the cells where there is any."""
-    heads, layers = (order_of(sorted(marks.data[axis].tolist())) for axis in ("head", "layer"))
-    x = alt.X("head:O", sort=heads, title=figure.x_label or words.axis("head"), axis=alt.Axis(labelAngle=0))
-    y = alt.Y("layer:O", sort=layers, title=figure.y_label or words.axis("layer"))
+    x, y, wide, high = _axes(figure, marks)
     drawn = [alt.Chart().mark_rect().encode(x, y, color=colour, tooltip=tips)]
     if text is not None:
         drawn.append(text.encode(x, y))
-    return panels(drawn, marks, CELL * max(1, len(heads)), CELL * max(1, len(layers)), 2)
+    return panels(drawn, marks, CELL * wide, CELL * high, 2)
+
+
+def grid(
+    figure: Figure, marks: Marks, by: str, colours: Mapping[str, alt.Color], tips: list[alt.Tooltip]
+) -> alt.VConcatChart:
+    """A row of panels for each value of the column `by`, with a colour scale of its own; a column for each facet."""
+    x, y, wide, high = _axes(figure, marks)
+    data, columns = data_of(marks), len(order_of(marks.data["facet"].tolist()))
+    rows = []
+    for value, colour in colours.items():
+        cells = alt.Chart().transform_filter(f"datum.{by} === '{value}'").mark_rect()
+        layers = [cells.encode(x, y, color=colour, tooltip=tips)]
+        rows.append(panels(layers, marks, SMALL * wide, SMALL * high, columns, GAP, data))
+    return alt.vconcat(*rows, spacing=28).resolve_scale(color="independent")
+
+
+def _axes(figure: Figure, marks: Marks) -> tuple[alt.X, alt.Y, int, int]:
+    """Heads and layers, and how many there are of each."""
+    heads, layers = (order_of(sorted(marks.data[axis].tolist())) for axis in ("head", "layer"))
+    axis = alt.Axis(labelAngle=0, labelOverlap=True, labelSeparation=2)
+    x = alt.X("head:O", sort=heads, title=figure.x_label or words.axis("head"), axis=axis)
+    y = alt.Y("layer:O", sort=layers, title=figure.y_label or words.axis("layer"), axis=alt.Axis(labelOverlap=True))
+    return x, y, max(1, len(heads)), max(1, len(layers))
 
 
 def of_cell(*numbers: alt.Tooltip) -> list[alt.Tooltip]:

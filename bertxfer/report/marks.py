@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import gaussian_kde
 
+from bertxfer.report.centers import drawn
 from bertxfer.report.figure import Figure
 from bertxfer.report.frame import select
 from bertxfer.report.places import KEYS, places_of
@@ -40,7 +41,7 @@ def scores(
     experiment that is drawn dashed.
     """
     places, notes = places_of(figure, results)
-    parts = [means(places, figure.interval, "mean")]
+    parts = [means(places, figure.interval, "mean", figure.center)]
     if trials:
         parts.append(_trials(places))
     if densities:
@@ -50,14 +51,14 @@ def scores(
         level, _ = places_of(alone, select(results, where), named=name)
         if level.empty:
             notes.append(f"No trial of the level “{name}” is in this sweep.")
-        parts.append(means(level, level_interval, "level").assign(x=None))
+        parts.append(means(level, level_interval, "level", figure.center).assign(x=None))
     if figure.dashed and dashed is None:
         notes.append(not_dashed(figure))
     if dashed is not None:
         over_x = dataclasses.replace(figure, series=(), where={}, x=figure.dashed["x"])
         line, more = places_of(over_x, dashed, named="probing")
         notes += [f"Probing: {note}" for note in more]
-        parts.append(means(line, figure.interval, "dashed"))
+        parts.append(means(line, figure.interval, "dashed", figure.center))
     data = pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)
     return Marks(data, [*notes, *_lone(data, figure)])
 
@@ -67,13 +68,13 @@ def not_dashed(figure: Figure) -> str:
     return f"The dashed line is not drawn: no trial of {figure.dashed['experiment']} is done."
 
 
-def means(places: pd.DataFrame, interval: str, role: str) -> pd.DataFrame:
-    """A mark for each facet, series and x, with the trials behind it."""
+def means(places: pd.DataFrame, interval: str, role: str, center: str = "mean") -> pd.DataFrame:
+    """A mark for each facet, series and x, with the trials behind it; a mean, or what the figure has instead."""
     done = places[places["state"] == "done"]
     if done.empty:
         return pd.DataFrame(columns=["role", *KEYS, "y", "low", "high", "n", "trials", "task", "size"])
     table = summarize(done, KEYS, "y", interval)
-    table = table[table["n"] > 0].rename(columns={"mean": "y"})
+    table = drawn(table[table["n"] > 0], center)
     behind = done.groupby(KEYS, dropna=False, sort=False)
     about = behind.apply(_listed, include_groups=False).rename("trials").reset_index()
     for column in ("task", "size"):
@@ -143,9 +144,10 @@ def _listed(group: pd.DataFrame) -> str:
 
 
 def _lone(data: pd.DataFrame, figure: Figure) -> list[str]:
-    """Where there is no interval because there is nothing to take one from."""
-    drawn = data[data["role"].isin(["mean", "dashed"])]
-    if figure.interval == "none" or drawn.empty:
+    """Where there is nothing to take an interval, a median or a best from."""
+    points = data[data["role"].isin(["mean", "dashed"])]
+    if (figure.interval == "none" and figure.center == "mean") or points.empty:
         return []
-    alone = int((drawn["n"] < 2).sum())
-    return [f"{alone} of {len(drawn)} points rest on one trial and have no interval."] if alone else []
+    alone = int((points["n"] < 2).sum())
+    without = " and have no interval" if figure.center == "mean" else ""
+    return [f"{alone} of {len(points)} points rest on one trial{without}."] if alone else []

@@ -10,6 +10,15 @@
 
   // Panels in as many columns as fit, somewhat wider where there is room, narrower where not even one fits.
   function fitted(spec, room, labels) {
+    for (const part of spec.vconcat || [spec]) fit(part, room, labels);
+    if (room < 560) {
+      spec.config.legend.layout = { top: { direction: "vertical" } };
+      legends(spec, (legend) => { legend.columns = Math.max(1, Math.floor((room - labels) / 140)); });
+    }
+    return spec;
+  }
+
+  function fit(spec, room, labels) {
     const inner = spec.spec || spec;
     const usual = inner.width;
     const gap = spec.facet ? spec.spacing.column : 0;
@@ -19,12 +28,7 @@
     }
     const columns = spec.columns || 1;
     const wide = (room - labels - 12 - gap * (columns - 1)) / columns;
-    if (room < 560) {
-      spec.config.legend.layout = { top: { direction: "vertical" } };
-      legends(spec, (legend) => { legend.columns = Math.max(1, Math.floor((room - labels) / 140)); });
-    }
     inner.width = Math.max(100, Math.floor(Math.min(wide, 1.35 * usual)));
-    return spec;
   }
 
   function legends(node, change) {

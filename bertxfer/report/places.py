@@ -9,7 +9,7 @@ import pandas as pd
 from bertxfer.errors import ConfigError
 from bertxfer.report import splits, words
 from bertxfer.report.figure import Figure
-from bertxfer.report.frame import select
+from bertxfer.report.frame import having, select
 
 KEYS = ["facet", "series", "x"]
 Heading = Callable[[pd.DataFrame, Figure, str], "pd.Series[Any]"]  # of the places, their figure and its y
@@ -50,7 +50,8 @@ def places_of(
         if y not in chosen:
             # No trial with this metric is done: its places are missing, which the notes say.
             chosen = chosen.assign(**{y: np.nan})
-        table = chosen.assign(y=chosen[y].astype("float64"), series=_series(chosen, figure) if named is None else named)
+        rows = having(chosen, y)
+        table = rows.assign(y=rows[y].astype("float64"), series=_series(rows, figure) if named is None else named)
         table["facet"] = heading(table, figure, y)
         table["x"] = _x(table, figure)
         table["size"] = sizes(table)

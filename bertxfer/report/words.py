@@ -64,6 +64,11 @@ def metric(name: str) -> str:
     return metrics.named(name).label if any(name in known for known in metrics.METRICS.values()) else name
 
 
+def short_metric(name: str) -> str:
+    """For a narrow column of a table."""
+    return {"accuracy": "Acc"}.get(name.removeprefix("metrics."), metric(name))
+
+
 def value(column: str, cell: Any) -> str:
     """A value of a column as a legend shows it."""
     if column in ("task", "intermediate"):

@@ -1,7 +1,9 @@
 """Figures from results whose right marks are known: what stands in the specification, and where it is drawn."""
 
+import html
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +35,19 @@ def test_curves_have_means_and_t_intervals(tmp_path: Path) -> None:
     # On the picture the higher mean is higher, and further right.
     first, second = _symbols(drawn)
     assert first["x"] < second["x"] and first["y"] > second["y"]
+
+
+def test_medians_have_the_range_of_their_runs_and_no_interval(tmp_path: Path) -> None:
+    scores = {0: [0.5, 0.9, 0.6], 12: [0.8, 0.7]}
+    drawn = _drawn(_over_k(scores), scores_of(scores), tmp_path, kind="curves", x="k", center="median")
+    marks = [(mark["x"], mark["y"], mark["low"], mark["high"]) for mark in _marks(drawn, "mean")]
+    assert marks == [(0, 0.6, 0.5, 0.9), (12, 0.75, 0.7, 0.8)]
+    assert "Medians over seeds, of 2 to 3 runs each. Bars are the range of the runs" in drawn.explanation
+    assert "interval" not in json.dumps(drawn.spec["title"])
+    assert set(drawn.table()["mark"]) == {"median"}
+    drawn = _drawn(_over_k(scores), scores_of(scores), tmp_path, kind="treatments", center="median")
+    assert sorted(mark["y"] for mark in _marks(drawn, "mean")) == [0.6, 0.75]
+    assert drawn.explanation.startswith("Ticks are trials. Medians over seeds, of 2 to 3 runs each. Bars are the range")
 
 
 def test_only_seeds_are_averaged_over(tmp_path: Path) -> None:
@@ -108,6 +123,55 @@ def test_points_have_every_permutation_and_a_density(tmp_path: Path) -> None:
     assert mean["y"] == pytest.approx(0.6)
     density = _marks(drawn, "density")
     assert max(density, key=lambda mark: mark["x"])["y"] == pytest.approx(0.6, abs=0.02)
+    assert "band" not in drawn.explanation  # there is no level to have one
+
+
+@pytest.mark.parametrize(
+    ("interval", "half", "said"),
+    [
+        ("t95", 2 * 0.1 / 2**0.5, "±2 standard deviations of its trials"),  # of two scores that are 0.1 apart
+        ("paper_code", 2.667 * 0.05 / 2**0.5, "that of tamkin2020's code (t = 2.667, ddof 0)"),
+    ],
+)
+def test_the_band_around_a_level_is_what_the_caption_and_the_legend_say(
+    tmp_path: Path, interval: str, half: float, said: str
+) -> None:
+    places = [*(point("scheme=permutation", seed=seed) for seed in (0, 1)), *seeds_of(point("scheme=baseline"), [0, 1])]
+    levels = {"full BERT": {"treatment_text": "as pretrained"}}
+    how: dict[str, Any] = {"where": {"scheme": "permutation"}, "interval": interval, "levels": levels}
+    places = [Point({"scheme": "baseline", **place.axes}, place.trial) for place in places]
+    places[:2] = [Point({**place.axes, "scheme": "permutation"}, place.trial) for place in places[:2]]
+    drawn = _drawn(places, lambda p: 0.8 + 0.1 * p.axes["seed"], tmp_path, kind="points", **how)
+    (level,) = _marks(drawn, "level")
+    assert (level["low"], level["high"]) == (pytest.approx(0.85 - half), pytest.approx(0.85 + half))
+    assert f"The grey band around a level is {said}." in drawn.explanation
+    assert f">band: {said}<" in html.unescape(vl_convert.vegalite_to_svg(drawn.spec))
+
+
+def test_two_measures_of_attention_are_two_rows_with_a_scale_each(tmp_path: Path) -> None:
+    places = [point(f"task={task}") for task in ("mini_sst2", "mini_cola", "mini_qnli")]
+    places = [Point({"task": place.trial.science.task.name}, place.trial) for place in places]
+    store = Store(tmp_path)
+    for place in places:
+        finish(place, store, 0.9)
+        cells = [
+            {"layer": 1, "head": 1, "measure": measure, "model": "finetuned", "value": value, "examples": 5}
+            for measure, value in (("to_cls", 0.125), ("to_sep", 0.5))
+        ]
+        pd.DataFrame(cells).to_parquet(store.folder(place.trial.id) / "attention.parquet")
+    drawn = _draw(places, store, kind="attention", measure=["to_sep", "to_cls"])
+    # "to the [SEP] (top row) and the [CLS] (bottom row)", a column for each task
+    top, bottom = drawn.spec["vconcat"]
+    assert (top["columns"], bottom["columns"]) == (3, 3)
+    texts = re.findall(r">([^<>]+)</text>", html.unescape(vl_convert.vegalite_to_svg(drawn.spec)))
+    shown = [text for text in texts if text.startswith(("attention to", "mini_"))]
+    tasks = ["mini_sst2", "mini_cola", "mini_qnli"]
+    assert sorted(shown) == sorted([*tasks, *tasks, "attention to [SEP]", "attention to [CLS]"])
+    assert [mark["y"] for mark in _marks(drawn, "cell") if mark["measure"] == "to_sep"] == [0.5] * 3
+    for row, title in ((top, "attention to [SEP]"), (bottom, "attention to [CLS]")):
+        (layer,) = row["spec"]["layer"]
+        assert layer["encoding"]["color"]["legend"]["title"] == title
+    assert drawn.spec["resolve"]["scale"]["color"] == "independent"
 
 
 def test_bars_are_two_standard_deviations(tmp_path: Path) -> None:
@@ -219,6 +283,13 @@ def test_one_specification_gives_every_file(tmp_path: Path) -> None:
         ({"kind": "curves", "x": "k", "colour": "red"}, "figure.colour: there is no such key"),
         ({"kind": "heads", "x": "head"}, "figure.baseline: kind=heads shows differences"),
         ({"kind": "curves", "x": "k", "interval": "se"}, "figure.interval: 'se' is not one of"),
+        ({"kind": "curves", "x": "k", "center": "mode"}, "figure.center: 'mode' is not one of mean, median, best"),
+        ({"kind": "epochs", "epochs": [3, "all"]}, "figure.epochs: 'all' is not an epoch"),
+        ({"kind": "loss", "center": "median"}, "figure.center: kind=loss can only show means"),
+        (
+            {"kind": "curves", "x": "k", "center": "median", "interval": "t95"},
+            "figure.interval: 't95' is of means; with center=median leave it out, or type null",
+        ),
     ],
 )
 def test_a_block_that_cannot_be_drawn_is_refused(block: dict[str, Any], said: str) -> None:

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from bertxfer.errors import ConfigError
-from bertxfer.report import tables
+from bertxfer.report import published, tables
 from bertxfer.report.blocks import figures_of
 from bertxfer.report.figure import Figure
 from bertxfer.report.printing import latex, markdown, write
@@ -173,7 +173,26 @@ def test_heads_are_differences_from_the_baseline_by_layer_and_head() -> None:
     table, by_layer, by_head = make(heads(), figure, NOWHERE)
     assert rows_of(table) == [["layer 1", "-0.100", "+0.100"], ["layer 12", "+0.000", "+0.200"]]
     assert [row[:3] for row in rows_of(by_layer)] == [["layer 1", "2", "0.0000"], ["layer 12", "2", "0.1000"]]
-    assert [row[2] for row in rows_of(by_head)] == ["-0.0500", "0.1500"]
+    assert list(by_head.cells.columns) == ["statistic", "head 1", "head 2"]
+    assert rows_of(by_head)[:2] == [["count", "2", "2"], ["mean", "-0.0500", "0.1500"]]
+    assert [row[0] for row in rows_of(by_head)[2:]] == ["sd", "min", "25%", "50%", "75%", "max"]
+
+
+def test_quartiles_by_head_print_as_the_paper_does() -> None:
+    """cs224n2020's figure 9 from the differences of its figure 5. The two agree in the paper up to 0.0015."""
+    differences, paper = published.find("cs224n2020/fig5"), published.find("cs224n2020/fig9")
+    assert differences is not None and paper is not None
+    rows: list[dict[str, Any]] = [{"score": 0.526, "treatment_text": PRETRAINED}]
+    for layer, *by_head in differences.rows:
+        for head, difference in enumerate(by_head, start=1):
+            text = f"{layer} head {head} reinitialized"
+            score = 0.526 + float(difference)
+            rows.append({"layer": int(layer.split()[1]), "head": head, "score": score, "treatment_text": text})
+    table = only(make(results(*rows), asked("table", tables=["quartiles_by_head"]), NOWHERE))
+    assert [column.lower() for column in paper.columns] == list(table.cells.columns)
+    for ours, theirs in zip(rows_of(table), paper.rows, strict=True):
+        assert ours[0] == {"Std Dev": "sd"}.get(theirs[0], theirs[0].lower())
+        assert [float(cell) for cell in ours[1:]] == pytest.approx([float(cell) for cell in theirs[1:]], abs=0.0016)
 
 
 def test_columns_are_selections_by_name() -> None:
@@ -184,7 +203,12 @@ def test_columns_are_selections_by_name() -> None:
     )
     levels = {"from normal": {"scheme": "scratch"}, "from pretrained": {"scheme": "baseline"}}
     table = only(make(some, asked("table", levels=levels, tables=["columns"]), NOWHERE))
-    assert rows_of(table) == [["rte", "50.0", "65.0", "accuracy"], ["qqp", "-", "90.0", "accuracy"]]
+    assert rows_of(table) == [
+        ["rte", "50.0", "65.0", "Acc", "-"],
+        ["qqp", "-", "90.0", "Acc", "-"],
+        ["mean difference from from normal", "", "+15.0", "", ""],
+    ]
+    assert "mean over 1 task" in table.note
 
 
 def test_bootstrapped_differences_are_of_the_same_seeds(tmp_path: Path) -> None:

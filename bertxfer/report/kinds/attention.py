@@ -34,23 +34,32 @@ def marks(figure: Figure, results: pd.DataFrame, store: Store, dashed: pd.DataFr
     maps = maps[chosen | ((maps["measure"] == "similarity") & (maps["model"] == (model or "pretrained")))]
     joined = maps.merge(done[["id", "facet", "task", "size"]], on="id")
     joined = joined.sort_values("measure", key=lambda column: column.map(measures.index), kind="stable")
-    joined["facet"] = joined["facet"] + ": " + joined["measure"].map(MEASURES)
+    if len(measures) == 1:
+        joined["facet"] = joined["facet"] + ": " + joined["measure"].map(MEASURES)
     grouped = joined.groupby(["facet", "task", "size", "layer", "head", "measure"], sort=False)
     data = grouped.agg(y=("value", "mean"), n=("id", "nunique"), examples=("examples", "sum")).reset_index()
     return Marks(data.assign(role="cell"), notes)
 
 
 def chart(figure: Figure, marks: Marks) -> Chart:
+    """One measure, or a row of panels for each of several, as kovaleva2019's figure 6 has them."""
     measures = order_of(marks.data["measure"].tolist())
-    # The paper's darkness: more change, or more attention.
-    scale = alt.Scale(scheme="viridis", reverse=measures != ["similarity"])
-    legend = alt.Legend(title=", ".join(MEASURES[measure] for measure in measures), orient="top")
+    colours = {measure: _colour(measure) for measure in measures}
     tips = heatmaps.of_cell(
         alt.Tooltip("y:Q", title="mean", format=".4f"),
         alt.Tooltip("n:Q", title="trials"),
         alt.Tooltip("examples:Q"),
     )
-    return heatmaps.layers_by_heads(figure, marks, alt.Color("y:Q", scale=scale, legend=legend), tips)
+    if len(measures) == 1:
+        return heatmaps.layers_by_heads(figure, marks, colours[measures[0]], tips)
+    return heatmaps.grid(figure, marks, "measure", colours, tips)
+
+
+def _colour(measure: str) -> alt.Color:
+    """The paper's darkness: more change, or more attention."""
+    scale = alt.Scale(scheme="viridis", reverse=measure != "similarity")
+    legend = alt.Legend(title=MEASURES[measure], orient="top", titleFontSize=13, titleLimit=400)
+    return alt.Color("y:Q", scale=scale, legend=legend)
 
 
 KIND = Kind("attention", marks, chart, caption="Means over dev examples and trials.", has_bars=False)

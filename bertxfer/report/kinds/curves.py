@@ -27,4 +27,4 @@ def _suits(results: pd.DataFrame) -> Mapping[str, Any] | None:
     return None
 
 
-KIND = Kind("curves", marks, charts.curves, needs=NEEDS_X, suits=_suits)
+KIND = Kind("curves", marks, charts.curves, needs=NEEDS_X, any_center=True, suits=_suits)

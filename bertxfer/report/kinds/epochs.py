@@ -1,32 +1,34 @@
-"""The dev score after each epoch, from history.jsonl."""
+"""The dev score or the dev loss after each epoch, from history.jsonl."""
 
 import dataclasses
 
 import pandas as pd
 
-from bertxfer.report import charts, stored
+from bertxfer.report import charts
+from bertxfer.report import places as placed
 from bertxfer.report.charts import Chart
+from bertxfer.report.courses import LOSS, courses, is_loss, without_loss
 from bertxfer.report.figure import Figure
+from bertxfer.report.frame import select
 from bertxfer.report.kinds.kind import Kind
 from bertxfer.report.marks import Marks, followed
-from bertxfer.report.places import places_of
 from bertxfer.store.store import Store
 
 
 def marks(figure: Figure, results: pd.DataFrame, store: Store, dashed: pd.DataFrame | None) -> Marks:
-    places, notes = places_of(dataclasses.replace(figure, x=None), results)
-    done = places[places["state"] == "done"]
-    history = stored.history(done["id"], store)
-    if "epoch" in history:
-        history = history[history["epoch"].notna()]
-    history = history.merge(done[["id", "headline"]].drop_duplicates(), on="id")
-    history["x"] = history["epoch"].astype("int64") if len(history) else []
-    history["y"] = [row.get(row["headline"]) for row in history.to_dict("records")]
-    return followed(places, history[["id", "x", "y"]].astype({"y": "float64"}), figure.interval, notes)
+    done = select(results, {**figure.where, "state": "done"})
+    each = courses(done, figure, store).rename(columns={"epoch": "x"})
+    plain, heading, notes = dataclasses.replace(figure, x=None), placed.task_and_metric, []
+    if is_loss(figure):
+        plain, heading = dataclasses.replace(plain, y=(LOSS,)), placed.task_alone
+        notes = [f"{note}." for note in [without_loss(done, each)] if note]
+        results = results[results["id"].isin(each["id"]) | (results["state"] != "done")]
+    places, more = placed.places_of(plain, results, heading=heading)
+    return followed(places, each, figure.interval, [*notes, *more])
 
 
 def chart(figure: Figure, marks: Marks) -> Chart:
-    return charts.curves(charts.labelled(figure, "epoch", "dev score"), marks)
+    return charts.curves(charts.labelled(figure, "epoch", "dev loss" if is_loss(figure) else "dev score"), marks)
 
 
 KIND = Kind("epochs", marks, chart)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from bertxfer.report import centers
 from bertxfer.report.charts import Chart
 from bertxfer.report.figure import Figure
 from bertxfer.report.marks import Marks
@@ -14,10 +15,17 @@ from bertxfer.store.store import Store
 # From a figure, the frame of results, the store, and the results of the experiment that is drawn dashed.
 MakeMarks = Callable[[Figure, pd.DataFrame, Store, pd.DataFrame | None], Marks]
 MakeChart = Callable[[Figure, Marks], Chart]
+Caption = Callable[[Figure, Marks], str]
 
 
 def suits_no_sweep(results: pd.DataFrame) -> Mapping[str, Any] | None:
     return None
+
+
+def over_seeds(figure: Figure, marks: Marks) -> str:
+    """Of the marks that stand for several trials; a trial that is drawn by itself is none of them."""
+    n = marks.data.loc[marks.data["role"] != "trial", "n"]
+    return centers.caption(figure.center, n.dropna().astype(int))
 
 
 @dataclass(frozen=True)
@@ -25,9 +33,10 @@ class Kind:
     name: str
     marks: MakeMarks | None  # none: it has tables and no chart
     chart: MakeChart | None
-    caption: str = "Means over seeds."  # what the marks are
+    caption: str | Caption = over_seeds  # what the marks are
     has_bars: bool = True  # whether the caption says what the bars of the interval are
     interval: str = "t95"  # where a block names none
+    any_center: bool = False  # whether a block may ask for medians or the best instead of means
     needs: Mapping[str, str] = field(default_factory=dict)  # keys that a block must have, and why
     x: str | None = None  # the column of its axis, where that is not the block's to choose
     labels: str | None = None  # the column of the marks whose words stand left of the first panel

@@ -1,6 +1,7 @@
 """Each permutation as a circle, their mean with its interval, and beside them the density of outcomes."""
 
 import dataclasses
+import json
 from typing import Any
 
 import altair as alt
@@ -15,10 +16,15 @@ from bertxfer.report.marks import Marks
 from bertxfer.report.style import GREY, Style
 from bertxfer.store.store import Store
 
+BANDS = {
+    "sd2": "±2 standard deviations of its trials",
+    "paper_code": "that of tamkin2020's code (t = 2.667, ddof 0)",
+}
+
 
 def marks(figure: Figure, results: pd.DataFrame, store: Store, dashed: pd.DataFrame | None) -> Marks:
     alone = dataclasses.replace(figure, x=None)
-    return made.scores(alone, results, dashed, trials=True, densities=True, level_interval="sd2")
+    return made.scores(alone, results, dashed, trials=True, densities=True, level_interval=_band_of(figure))
 
 
 def chart(figure: Figure, marks: Marks) -> Chart:
@@ -33,7 +39,7 @@ def chart(figure: Figure, marks: Marks) -> Chart:
     area = density.mark_area(opacity=0.3, orient="horizontal").encode(across, alt.X2("zero:Q"), y, color=style.colour())
     layers = [
         *_bands(marks, figure),
-        *charts.levels(marks, style, y),
+        *charts.levels(figure, marks, style, y),
         *([area] if len(marks.of("density")) else []),
         spread.mark_point(size=36, strokeWidth=1.5).encode(
             across, y, color=style.colour(), tooltip=tips(figure, "trial")
@@ -45,17 +51,32 @@ def chart(figure: Figure, marks: Marks) -> Chart:
     return charts.facets(layers, marks, width=170)
 
 
+def _band_of(figure: Figure) -> str:
+    """The interval around a level: the paper says two standard deviations, its code draws the same as for the mean."""
+    return "paper_code" if figure.interval == "paper_code" else "sd2"
+
+
 def _bands(marks: Marks, figure: Figure) -> list[alt.Chart]:
-    """Two standard deviations around a level."""
+    """Around the levels, with a name in the legend."""
     if not marks.of("level")["low"].notna().any():
         return []
-    band = role("level").transform_filter("isValid(datum.low)").mark_rect(opacity=0.12, color=GREY)
-    return [band.encode(y_axis(figure, "low"), alt.Y2("high:Q"))]
+    name = f"band: {BANDS[_band_of(figure)]}"
+    band = role("level").transform_filter("isValid(datum.low)").transform_calculate(band=json.dumps(name))
+    symbol: dict[str, Any] = {"symbolType": "square", "symbolSize": 300, "symbolOpacity": 0.3}
+    legend = alt.Legend(title=None, orient="top", labelLimit=400, **symbol)
+    grey = alt.Fill("band:N", scale=alt.Scale(domain=[name], range=[GREY]), legend=legend)
+    return [band.mark_rect(opacity=0.12).encode(y_axis(figure, "low"), alt.Y2("high:Q"), fill=grey)]
+
+
+def caption(figure: Figure, marks: Marks) -> str:
+    circles = "Each circle is a permutation; the line is their mean, the shaded shape their density."
+    banded = marks.of("level")["low"].notna().any()
+    return f"{circles} The grey band around a level is {BANDS[_band_of(figure)]}." if banded else circles
 
 
 KIND = Kind(
     "points",
     marks,
     chart,
-    caption="Each circle is a permutation; the line is their mean, the shaded shape their density.",
+    caption=caption,
 )

@@ -1,4 +1,4 @@
-"""Curves with every trial as a point."""
+"""Curves with every trial as a point; the line through the means is dotted, as tamkin2020's figure 5 has it."""
 
 import pandas as pd
 
@@ -12,6 +12,8 @@ from bertxfer.report.marks import Marks
 from bertxfer.report.style import Style
 from bertxfer.store.store import Store
 
+DOTTED = [0.1, 4]  # dots as wide as the line, with its round caps
+
 
 def marks(figure: Figure, results: pd.DataFrame, store: Store, dashed: pd.DataFrame | None) -> Marks:
     return made.scores(figure, results, dashed, trials=True)
@@ -20,10 +22,12 @@ def marks(figure: Figure, results: pd.DataFrame, store: Store, dashed: pd.DataFr
 def chart(figure: Figure, marks: Marks) -> Chart:
     x, y, style = x_axis(figure, marks), y_axis(figure), Style(figure, marks)
     trials = role("trial").mark_point(opacity=0.35, size=14, filled=True)
-    line = role("mean").mark_line(strokeWidth=2).encode(x, y, color=style.colour())
+    line = role("mean").mark_line(strokeWidth=2, strokeDash=DOTTED, strokeCap="round")
+    line = line.encode(x, y, color=style.colour())
     return charts.over_x(
         figure, marks, style, [trials.encode(x, y, **style.marks(), tooltip=tips(figure, "trial")), line]
     )
 
 
-KIND = Kind("scatter", marks, chart, caption="Each small point is a trial; the line joins the means.", needs=NEEDS_X)
+CAPTION = "Each small point is a trial; the dotted line joins the means."
+KIND = Kind("scatter", marks, chart, caption=CAPTION, needs=NEEDS_X)

@@ -2,4 +2,4 @@
 
 from bertxfer.report.kinds.kind import Kind
 
-KIND = Kind("table", None, None)
+KIND = Kind("table", None, None, any_center=True)

@@ -9,7 +9,7 @@ from bertxfer.report import charts
 from bertxfer.report import marks as made
 from bertxfer.report.charts import NUMBER, Chart, role, tips
 from bertxfer.report.figure import Figure
-from bertxfer.report.kinds.kind import Kind
+from bertxfer.report.kinds.kind import Kind, over_seeds
 from bertxfer.report.marks import Marks, order_of
 from bertxfer.report.style import Style
 from bertxfer.store.store import Store
@@ -37,11 +37,17 @@ def chart(figure: Figure, marks: Marks) -> Chart:
     return drawn.resolve_scale(x="independent", y="shared")
 
 
+def caption(figure: Figure, marks: Marks) -> str:
+    dots = "Ticks are trials, dots their means."
+    return dots if figure.center == "mean" else f"Ticks are trials. {over_seeds(figure, marks)}"
+
+
 KIND = Kind(
     "treatments",
     marks,
     chart,
-    caption="Ticks are trials, dots their means.",
+    caption=caption,
+    any_center=True,
     x="treatment",
     labels="x",
     suits=lambda results: {},

@@ -7,10 +7,12 @@ import pandas as pd
 from bertxfer.errors import ConfigError
 from bertxfer.report.figure import Figure
 from bertxfer.report.tables.bootstrapped import bootstrapped
+from bertxfer.report.tables.by_epoch import by_epoch
+from bertxfer.report.tables.columns import columns
 from bertxfer.report.tables.comparing import correlations, differences
 from bertxfer.report.tables.heads import heads, quartiles_by_head, quartiles_by_layer
 from bertxfer.report.tables.matrix import matrix
-from bertxfer.report.tables.scores import columns, medians, summary
+from bertxfer.report.tables.scores import medians, summary
 from bertxfer.report.tables.table import WORDS, Maker, Table, sentences
 from bertxfer.store.store import Store
 from bertxfer.sweeps.summary import MINI_NOTE
@@ -25,6 +27,7 @@ MAKERS: dict[str, Maker] = {
     "quartiles_by_layer": quartiles_by_layer,
     "quartiles_by_head": quartiles_by_head,
     "columns": columns,
+    "by_epoch": by_epoch,
     "bootstrap": bootstrapped,
 }
 

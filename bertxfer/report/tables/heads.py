@@ -1,6 +1,7 @@
 """Heads as tables: the difference that each attention head makes, and its quartiles by layer and by head."""
 
 import math
+from dataclasses import replace
 
 import pandas as pd
 
@@ -10,6 +11,8 @@ from bertxfer.report.figure import Figure
 from bertxfer.report.splits import SHOWN_BY, split
 from bertxfer.report.tables.table import Table, sentences
 from bertxfer.store.store import Store
+
+STATISTICS = ["count", "mean", "sd", "min", "25%", "50%", "75%", "max"]
 
 
 def heads(results: pd.DataFrame, figure: Figure, store: Store) -> Table:
@@ -34,8 +37,9 @@ def quartiles_by_layer(results: pd.DataFrame, figure: Figure, store: Store) -> T
 
 
 def quartiles_by_head(results: pd.DataFrame, figure: Figure, store: Store) -> Table:
-    """cs224n2020's figures 9 and 10: the same by head."""
-    return _quartiles(results, figure, "head")
+    """cs224n2020's figures 9 and 10: the same by head, as they print it: a column for each head."""
+    made = _quartiles(results, figure, "head")
+    return replace(made, cells=_turned(made.cells, "head"))
 
 
 def differences(results: pd.DataFrame, figure: Figure) -> tuple[pd.DataFrame, list[str]]:
@@ -57,9 +61,21 @@ def _quartiles(results: pd.DataFrame, figure: Figure, by: str) -> Table:
     cells = pd.DataFrame({column: data[column].map(printed.text) for column in apart})
     cells[by] = [f"{by} {printed.text(value)}" for value in data[by]]
     cells["count"] = data["count"].astype(int).map(str)
-    for column in ("mean", "sd", "min", "25%", "50%", "75%", "max"):
+    for column in STATISTICS[1:]:
         cells[column] = [printed.fixed(value, 4) for value in data[column]]
     return Table(f"quartiles_by_{by}", f"Differences from the baseline by {by}", cells, data, _without_a_score(every))
+
+
+def _turned(cells: pd.DataFrame, by: str) -> pd.DataFrame:
+    """Rows for what were columns: a row for each statistic, and a column for each value of `by`."""
+    apart = [column for column in cells if column not in (by, *STATISTICS)]
+    long = cells.melt([*apart, by], STATISTICS, "statistic")
+    order = {name: i for i, name in enumerate([*cells[by], *STATISTICS])}
+    wide = long.set_index([*apart, "statistic", by])["value"].unstack(by).fillna("-")
+    wide = wide[sorted(wide.columns, key=order.__getitem__)].reset_index()
+    wide.columns.name = None
+    by_rows = wide.sort_values("statistic", key=lambda column: column.map(order), kind="stable")
+    return by_rows.sort_values(apart, kind="stable", ignore_index=True) if apart else by_rows.reset_index(drop=True)
 
 
 def _without_a_score(heads: pd.DataFrame) -> str:

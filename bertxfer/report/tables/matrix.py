@@ -1,16 +1,19 @@
 """cs224n2020's figure 2 as a table: final task by intermediate task; the diagonal is the task alone, the baseline."""
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 import pandas as pd
 
 from bertxfer.report import cells as printed
 from bertxfer.report import frame as frames
 from bertxfer.report import statistics
+from bertxfer.report.centers import CENTERS, under_table
 from bertxfer.report.figure import Figure
 from bertxfer.report.frame import is_gap, select
 from bertxfer.report.splits import split
-from bertxfer.report.tables.table import Table
+from bertxfer.report.tables.table import Table, sentences
 from bertxfer.store.store import Store
 
 
@@ -23,6 +26,7 @@ def matrix(results: pd.DataFrame, figure: Figure, store: Store) -> Table:
     table, more = split(table, ["task", "first", "measure"])
     by = ["task", "measure", *more]
     data = statistics.summarize(table, [*by, "first"], "y", figure.interval)
+    value_of = CENTERS[figure.center].column
     records = data.to_dict("records")
     rows = list(dict.fromkeys(tuple(row[column] for column in by) for row in records))
     firsts = list(dict.fromkeys([*data["task"], *data["first"]]))
@@ -32,19 +36,25 @@ def matrix(results: pd.DataFrame, figure: Figure, store: Store) -> Table:
         cells[name] = [printed.text(row[i]) for row in rows]
     bold, shaded = set(), set()
     for first in firsts:
-        column = [by_cell.get((*row, first), {"mean": math.nan, "undefined": 0}) for row in rows]
-        cells[first] = [printed.fixed(cell["mean"], 3) + printed.undefined(cell) for cell in column]
+        column = [by_cell.get((*row, first), {value_of: math.nan, "undefined": 0}) for row in rows]
+        cells[first] = [_cell(cell, figure.center) + printed.undefined(cell) for cell in column]
     for i, row in enumerate(rows):
-        means = {first: by_cell[(*row, first)]["mean"] for first in firsts if (*row, first) in by_cell}
-        means = {first: value for first, value in means.items() if not is_gap(value)}
-        shaded |= {(i, first) for first, value in means.items() if value == max(means.values())}
+        shown = {first: by_cell[(*row, first)][value_of] for first in firsts if (*row, first) in by_cell}
+        shown = {first: value for first, value in shown.items() if not is_gap(value)}
+        shaded |= {(i, first) for first, value in shown.items() if value == max(shown.values())}
         bold |= {
-            (i, first) for first, value in means.items() if first != row[0] and value > means.get(row[0], math.inf)
+            (i, first) for first, value in shown.items() if first != row[0] and value > shown.get(row[0], math.inf)
         }
     cells["metric"] = [row[1] for row in rows]
-    note = "Columns: the intermediate task. Shaded: the best of a row; bold: above the diagonal, the task alone"
-    note = f"{frames.completeness(results)}. {note}"
+    note = "Columns: the intermediate task. Shaded: the highest of a row; bold: above the diagonal, the task alone"
+    runs = under_table(figure.center, figure.interval, data) if figure.center != "mean" else ""
+    note = sentences(str(frames.completeness(results)), note, f"cells: {runs}" if runs else "")
     most = int(data["n"].max()) if len(data) else 0
     note += f". At most {most} trials per cell: too few for a claim" if most < statistics.FEWEST_PAIRS else ""
     title = "Final task (rows) after an intermediate task (columns)"
     return Table("matrix", title, cells, data, note, frozenset(bold), frozenset(shaded))
+
+
+def _cell(row: Mapping[str, Any], center: str) -> str:
+    text = printed.fixed(row[CENTERS[center].column], 3)
+    return f"{text} ({row['min']:.3f} to {row['max']:.3f})" if center == "median" and row.get("n", 0) > 1 else text

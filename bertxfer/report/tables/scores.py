@@ -1,4 +1,4 @@
-"""Scores as tables: means or medians of replicates, in a cell for each value of x, each level, each named selection."""
+"""Scores as tables: means or medians of replicates, in a cell for each value of x and each level."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -8,6 +8,7 @@ import pandas as pd
 from bertxfer.report import cells as printed
 from bertxfer.report import comparisons, statistics
 from bertxfer.report import frame as frames
+from bertxfer.report.centers import CENTERS, under_table
 from bertxfer.report.figure import Figure
 from bertxfer.report.frame import select
 from bertxfer.report.splits import named, split
@@ -18,16 +19,18 @@ Cell = Callable[[Mapping[str, Any]], str]  # of a row of a summary
 
 
 def summary(results: pd.DataFrame, figure: Figure, store: Store) -> Table:
-    """Means with their interval: a row for each facet and series, a column for each value of x and each level."""
-    return _scores(results, figure, "summary", printed.mean_cell)
+    """The figure's centers, as a rule means with their interval: a row for each facet and series, a column for each
+    value of x and each level."""
+    return _scores(results, figure, "summary", figure.center)
 
 
 def medians(results: pd.DataFrame, figure: Figure, store: Store) -> Table:
     """The same with medians, and the range of the trials."""
-    return _scores(results, figure, "medians", printed.median_cell)
+    return _scores(results, figure, "medians", "median")
 
 
-def _scores(results: pd.DataFrame, figure: Figure, name: str, cell: Cell) -> Table:
+def _scores(results: pd.DataFrame, figure: Figure, name: str, center: str) -> Table:
+    cell = CENTERS[center].cell
     x = comparisons.x_of(results, figure)
     everywhere = frames.measured(results, figure.y)
     main = select(everywhere, figure.where)
@@ -36,44 +39,29 @@ def _scores(results: pd.DataFrame, figure: Figure, name: str, cell: Cell) -> Tab
     main, by = comparisons.places(main, figure)
     rows = [column for column in by if column != x]
     data = statistics.summarize(main, by, "y", figure.interval)
-    cells = _wide(data.assign(column=data[x].map(printed.text) if x is not None else "score"), rows, cell)
+    cells = wide(data.assign(column=data[x].map(printed.text) if x is not None else "score"), rows, cell)
     parts = [data]
     for words, where in figure.levels.items():
         # The rows of a table differ in things that a level does not have: full BERT has no block.
         keys = comparisons.shared([column for column in rows if column in everywhere], everywhere, where)
-        level, more = _apart(select(everywhere, where), keys, figure)
+        level, more = apart(select(everywhere, where), keys, figure)
         parts.append(level.assign(level=str(words)))
         cells[str(words)] = _matched(cells, level, keys, more, cell)
     for column in figure.series:
-        cells[column] = _labelled(cells[column], figure) if column in cells else []
-    note = sentences(str(frames.completeness(results)), printed.interval_words(figure.interval, data))
-    title = f"{'Medians' if name == 'medians' else 'Means'} of scores x100"
+        cells[column] = labelled(cells[column], figure) if column in cells else []
+    note = sentences(str(frames.completeness(results)), under_table(center, figure.interval, data))
+    title = f"{CENTERS[center].title} of scores x100"
     title += f", columns: {figure.x_label or x}" if x is not None else ""
     return Table(name, title, cells, pd.concat(parts, ignore_index=True), note)
 
 
-def columns(results: pd.DataFrame, figure: Figure, store: Store) -> Table:
-    """kovaleva2019's table 1: a row for each task, a column for each level that the block names."""
-    table = select(frames.measured(results, figure.y), figure.where)
-    tasks = list(dict.fromkeys(table["task"]))
-    cells, parts = pd.DataFrame({"task": tasks}), []
-    for words, where in figure.levels.items():
-        part, more = _apart(select(table, where), ["task", "measure"], figure)
-        cells[str(words)] = _matched(cells, part, ["task"], more, printed.mean_cell)
-        parts.append(part.assign(column=str(words)))
-    metrics = table.drop_duplicates("task").set_index("task")["measure"]
-    cells["metric"] = [metrics[task] for task in tasks]
-    data = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
-    return Table("columns", "Scores x100", cells, data, str(frames.completeness(results)))
-
-
-def _apart(table: pd.DataFrame, keys: Sequence[str], figure: Figure) -> tuple[pd.DataFrame, list[str]]:
+def apart(table: pd.DataFrame, keys: Sequence[str], figure: Figure) -> tuple[pd.DataFrame, list[str]]:
     """The summary of a selection by `keys`, and by whatever else keeps its trials from being replicates."""
     table, more = split(table, keys)
     return statistics.summarize(table, [*keys, *more], "y", figure.interval), more
 
 
-def _wide(data: pd.DataFrame, rows_by: Sequence[str], cell: Cell) -> pd.DataFrame:
+def wide(data: pd.DataFrame, rows_by: Sequence[str], cell: Cell) -> pd.DataFrame:
     """A row for every combination of `rows_by`, a column for every value of x, in the order of the frame."""
     names = list(dict.fromkeys(data["column"]))
     rows: dict[tuple[Any, ...], dict[str, str]] = {}
@@ -84,7 +72,7 @@ def _wide(data: pd.DataFrame, rows_by: Sequence[str], cell: Cell) -> pd.DataFram
     return cells if len(cells) else pd.DataFrame(columns=[*rows_by, *names])
 
 
-def _labelled(column: "pd.Series[Any]", figure: Figure) -> list[str]:
+def labelled(column: "pd.Series[Any]", figure: Figure) -> list[str]:
     """The values of a series in the words that the block has for them."""
     labels = {str(key): str(words) for key, words in figure.series_labels.items()}
     return [labels.get(value, labels.get(value.lower(), value)) for value in column]
