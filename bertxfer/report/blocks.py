@@ -10,6 +10,7 @@ from bertxfer.errors import ConfigError
 from bertxfer.report.figure import Figure
 from bertxfer.report.intervals import INTERVALS
 from bertxfer.report.kinds import KINDS
+from bertxfer.report.statistics import THE_BASELINE
 
 
 def figures_of(block: Any) -> list[Figure]:
@@ -51,6 +52,21 @@ def _figure(block: Any) -> Figure:
         if key in settings:
             value = settings[key]
             settings[key] = tuple(value) if isinstance(value, (list, tuple)) else (value,)
+    settings["baseline"] = _baselines(settings.get("baseline", {}))
     if kind.x is not None:
         settings["x"] = kind.x
     return Figure(**settings)
+
+
+def _baselines(given: Any) -> dict[str, dict[str, Any]]:
+    """One selection, as {k: 0}, or several by name, as {embeddings only: {k: 0}}."""
+    if not isinstance(given, Mapping):
+        raise ConfigError("figure.baseline", f"{given!r} is not a mapping; give for example {{k: 0}}")
+    nested = [isinstance(value, Mapping) for value in given.values()]
+    if any(nested) and not all(nested):
+        raise ConfigError(
+            "figure.baseline", f"{', '.join(map(str, given))}: either all are names of selections, or none is"
+        )
+    if not given:
+        return {}
+    return {str(name): dict(where) for name, where in given.items()} if all(nested) else {THE_BASELINE: dict(given)}

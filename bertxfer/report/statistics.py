@@ -22,6 +22,7 @@ Array = NDArray[Any]
 LEVEL = 0.05
 # The sign-flip test of n pairs cannot give less than 2 / 2**n: below 0.05 from six pairs on.
 FEWEST_PAIRS = 6
+THE_BASELINE = "the baseline"  # what sentences call one that was given no name
 _FLIPS = 9999
 
 
@@ -62,25 +63,53 @@ def summarize(results: pd.DataFrame, by: Sequence[str], y: str = "score", interv
     return pd.DataFrame(rows, columns=[*by, *Summary.__dataclass_fields__])
 
 
+@dataclass(frozen=True)
+class Baseline:
+    """What groups are compared with: its name in a sentence, its trials, and the columns that both have in common."""
+
+    name: str
+    where: Mapping[str, Any]
+    within: Sequence[str]
+
+
 def differences(
     results: pd.DataFrame, by: Sequence[str], baseline: Mapping[str, Any], within: Sequence[str], y: str = "score"
 ) -> pd.DataFrame:
-    """Each group minus the baseline, pair by pair: same seeds, so same rows, order of batches and classifier.
+    """Each group minus one baseline, which needs no name."""
+    return differences_from([Baseline(THE_BASELINE, baseline, within)], results, by, y)
 
-    `by` are the columns of a group, `within` those of them that group and baseline share (the task, the size).
-    All groups are one family: p_holm and p_bh correct p_t for as many tests as were made.
+
+def differences_from(
+    baselines: Sequence[Baseline],
+    results: pd.DataFrame,
+    by: Sequence[str],
+    y: str = "score",
+    where: Mapping[str, Any] | None = None,
+) -> pd.DataFrame:
+    """Each group minus each baseline, pair by pair: same seeds, so same rows, order of batches and classifier.
+
+    `by` are the columns of a group; only trials that `where` selects are in one. All groups and baselines are one
+    family: p_holm and p_bh correct p_t for as many tests as a claim may be made from. A baseline that was compared with
+    another one is not compared with it the other way round, which would be the same test twice.
     """
-    rows = []
-    base = _done(select(results, baseline), within)
-    for key, group in _groups(_done(results, by), by):
-        partners = select(base, {column: key[column] for column in within})
-        if group["id"].isin(partners["id"]).all():
-            continue  # the baseline itself
-        values, unpaired, undefined = _pairs(group, partners, y)
-        rows.append({**key, "unpaired": unpaired, "undefined": undefined, **_difference(values)})
-    columns = [*by, "unpaired", "undefined", *_difference(np.array([]))]
+    rows, made = [], set()
+    chosen = _done(select(results, where or {}), by)
+    for baseline in baselines:
+        base = _done(select(results, baseline.where), baseline.within)
+        for key, group in _groups(chosen, by):
+            partners = select(base, {column: key[column] for column in baseline.within})
+            sides = frozenset(group["id"]), frozenset(partners["id"])
+            if sides[0] <= sides[1] or sides[::-1] in made:
+                continue  # the baseline itself, or the same test from the other side
+            made.add(sides)
+            values, unpaired, undefined = _pairs(group, partners, y)
+            counts = {"unpaired": unpaired, "undefined": undefined}
+            rows.append({**key, "baseline": baseline.name, **counts, **_difference(values)})
+    columns = [*by, "baseline", "unpaired", "undefined", *_difference(np.array([]))]
     table = pd.DataFrame(rows, columns=columns)
-    table["p_holm"], table["p_bh"] = adjusted(table["p_t"], "holm"), adjusted(table["p_t"], "fdr_bh")
+    # No claim is made from too few pairs, so their test costs the others nothing.
+    tests = table["p_t"].where(table["n"] >= FEWEST_PAIRS)
+    table["p_holm"], table["p_bh"] = adjusted(tests, "holm"), adjusted(tests, "fdr_bh")
     table["words"] = [in_words(row) for row in table.to_dict("records")]
     return table
 
@@ -142,15 +171,17 @@ def _sentence(row: Mapping[str, Any], n: int) -> str:
     if n < 2:
         return f"{_count(n, 'pair')}: nothing can be said about a difference"
     direction = "higher" if row["mean"] > 0 else "lower"
-    size = f"{abs(100 * row['mean']):.1f} points {direction} than the baseline" if row["mean"] else "as the baseline"
+    than = row.get("baseline", THE_BASELINE)
+    size = f"{abs(100 * row['mean']):.1f} points {direction} than {than}" if row["mean"] else f"as {than}"
     if n < FEWEST_PAIRS:
         return f"{size} in {n} pairs: too few for a claim"
     if math.isnan(row["p_holm"]):
         return f"{size} in every one of {n} pairs: the t-test needs some spread"
     p = f"p {_p(row['p_holm'])} after Holm's correction, {n} pairs"
+    interval = f"95% interval {100 * row['low']:.1f} to {100 * row['high']:.1f}"
     if row["p_holm"] < LEVEL:
-        return f"{size} (95% interval {100 * row['low']:.1f} to {100 * row['high']:.1f}; {p})"
-    return f"no difference shown ({p}; 95% interval {100 * row['low']:.1f} to {100 * row['high']:.1f} points)"
+        return f"{size} ({interval}; {p})"
+    return f"no difference from {than} shown ({p}; {interval} points)"
 
 
 def correlations(results: pd.DataFrame, between: str = "task", y: str = "score") -> pd.DataFrame:

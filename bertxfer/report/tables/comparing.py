@@ -20,11 +20,12 @@ _TESTS = {
 
 
 def differences(results: pd.DataFrame, figure: Figure, store: Store) -> Table:
-    """Each place minus the baseline, seed by seed, with three tests and two corrections."""
-    table, by = comparisons.places(comparisons.with_baseline(results, figure), figure)
-    baseline = comparisons.baseline(figure)
-    data = statistics.differences(table, by, baseline, comparisons.shared(by, table, baseline), "y")
-    cells = pd.DataFrame({column: data[column].map(printed.text) for column in by})
+    """Each place minus each baseline, seed by seed, with three tests and two corrections."""
+    table, by = comparisons.places(comparisons.with_baselines(results, figure), figure)
+    baselines = comparisons.baselines(table, by, figure)
+    data = statistics.differences_from(baselines, table, by, "y", figure.where)
+    shown = [*by, *(["baseline"] if comparisons.named_in(figure) else [])]
+    cells = pd.DataFrame({column: data[column].map(printed.text) for column in shown})
     cells["difference x100"] = [printed.signed(100 * value) for value in data["mean"]]
     cells["95% interval"] = [printed.span(100 * a, 100 * b) for a, b in zip(data["low"], data["high"], strict=True)]
     cells["effect size"] = [printed.fixed(value, 2) for value in data["effect"]]
@@ -33,12 +34,14 @@ def differences(results: pd.DataFrame, figure: Figure, store: Store) -> Table:
     cells["pairs"] = data["n"].map(str)
     cells[WORDS] = data["words"]
     lonely, undefined = int(data["unpaired"].sum()), int(data["undefined"].sum())
+    each = ", counted for each baseline" if len(baselines) > 1 else ""
     note = sentences(
-        f"{lonely} trials have no partner with the same seed and are left out" if lonely else "",
+        f"{lonely} trials have no partner with the same seed and are left out{each}" if lonely else "",
         f"{undefined} pairs have no defined score and are left out" if undefined else "",
         _FEW,
     )
-    return Table("differences", "Differences from the baseline, paired by seed", cells, data, note)
+    names = " and from ".join(baseline.name for baseline in baselines)
+    return Table("differences", f"Differences from {names}, paired by seed", cells, data, note)
 
 
 def correlations(results: pd.DataFrame, figure: Figure, store: Store) -> Table:

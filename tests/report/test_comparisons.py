@@ -1,0 +1,151 @@
+"""Tables that compare, through stored results and the blocks of tamkin2020's own figures."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from omegaconf import OmegaConf
+
+from bertxfer.config.composer import Composer
+from bertxfer.errors import ConfigError
+from bertxfer.report import contents
+from bertxfer.report.blocks import figures_of
+from bertxfer.report.figure import Figure
+from bertxfer.report.frame import frame
+from bertxfer.report.tables import Table, make
+from bertxfer.sweeps.sweep import Point
+from tests.helpers.stored import point, seeds_of, stored
+
+Score = Callable[[Point], float]
+
+
+def block_of(composer: Composer, experiment: str, tables: list[str]) -> Figure:
+    """The figure of a preset, with these of its tables."""
+    block: Any = OmegaConf.to_container(composer.compose([f"experiment={experiment}"]).figure)
+    assert set(tables) <= set(block["tables"])
+    (figure,) = figures_of({**block, "tables": tables})
+    return figure
+
+
+def made(places: list[Point], score: Score, figure: Figure, root: Path) -> Table:
+    store = stored(places, root, score)
+    (table,) = make(frame(places, store), figure, store)
+    return table
+
+
+def levels(*words: str, seeds: int) -> list[Point]:
+    ends = [point("scheme=incremental", *words, k=k) for k in (0, 12)]
+    return [place for end in ends for place in seeds_of(end, range(seeds))]
+
+
+def noise(place: Point) -> float:
+    """A little of each place's own, so that t-tests have some spread."""
+    return int(place.trial.id[:6], 16) / 16**6 / 1000
+
+
+def test_a_block_is_tested_for_being_necessary_and_for_being_sufficient(composer: Composer, tmp_path: Path) -> None:
+    blocks = [
+        place
+        for preserve in (False, True)
+        for block in (1, 4)
+        for place in seeds_of(point("scheme=localized", block=block, preserve=preserve), range(8))
+    ]
+
+    def score(place: Point) -> float:
+        if "k" in place.axes:
+            return 0.5 + 0.4 * (place.axes["k"] == 12) + noise(place)
+        gain = 0.1 if place.axes["block"] == 1 else 0.0  # the first block alone helps, and is missed
+        return (0.5 + gain if place.axes["preserve"] else 0.9 - gain) + noise(place)
+
+    figure = block_of(composer, "tamkin2020/fig3", ["differences"])
+    table = made([*blocks, *levels(seeds=8)], score, figure, tmp_path)
+    cells = table.cells[["preserve", "block", "baseline", "difference x100"]].values.tolist()
+    assert cells == [
+        ["False", "1", "full BERT", "-10.0"],
+        ["False", "4", "full BERT", cells[1][3]],
+        ["True", "1", "full BERT", "-30.0"],
+        ["True", "4", "full BERT", "-40.0"],
+        ["-", "-", "full BERT", "-40.0"],  # embeddings only
+        ["False", "1", "embeddings only", "+30.0"],
+        ["False", "4", "embeddings only", "+40.0"],
+        ["True", "1", "embeddings only", "+10.0"],
+        ["True", "4", "embeddings only", cells[8][3]],
+    ]
+    assert cells[1][3] in ("+0.0", "-0.0") and cells[8][3] in ("+0.0", "-0.0")
+    words = table.cells["in words"]
+    assert words[0].startswith("10.0 points lower than full BERT (95% interval")
+    assert words[1].startswith("no difference from full BERT shown")
+    assert words[7].startswith("10.0 points higher than embeddings only")
+    assert words[8].startswith("no difference from embeddings only shown")
+    assert table.title == "Differences from full BERT and from embeddings only, paired by seed"
+    summary, _ = contents.findings(table) or ("", [])
+    assert "of 9 comparisons, 4 significantly lower, 3 significantly higher, 2 without a difference shown" in summary
+
+
+def test_permuted_layers_are_replicates_and_have_a_row_for_each_task_and_baseline(
+    composer: Composer, tmp_path: Path
+) -> None:
+    tasks = ("mini_sst2", "mini_cola")
+    permuted = [point(scheme="permutation", task=task, seed=seed) for task in tasks for seed in range(7)]
+    ends = [place for task in tasks for place in levels(f"task={task}", seeds=7)]
+
+    def score(place: Point) -> float:
+        worth = {0: 0.5, 12: 0.8}.get(place.axes.get("k", -1), 0.55)
+        return worth + noise(place)
+
+    figure = block_of(composer, "tamkin2020/fig4", ["differences"])
+    table = made([*permuted, *ends], score, figure, tmp_path)
+    cells = table.cells[["task", "baseline", "difference x100", "pairs"]].values.tolist()
+    assert cells == [
+        ["mini_sst2", "full BERT", "-25.0", "7"],
+        ["mini_cola", "full BERT", "-25.0", "7"],
+        ["mini_sst2", "embeddings only", "+5.0", "7"],
+        ["mini_cola", "embeddings only", "+5.0", "7"],
+    ]
+
+
+def test_a_bootstrap_has_a_difference_from_each_baseline_and_heads_have_room_for_one(tmp_path: Path) -> None:
+    block = {"kind": "table", "baseline": {"full": {"treatment_text": "as pretrained"}, "none": {"k": 0}}}
+    places = [*seeds_of(point("scheme=incremental", k=6), [0]), *levels(seeds=1)]
+    right = {0: 5, 6: 7, 12: 9}
+    store = stored(places, tmp_path, lambda place: right[place.axes["k"]] / 10)
+    for place in places:
+        guesses = [1] * right[place.axes["k"]] + [0] * (10 - right[place.axes["k"]])
+        rows = pd.DataFrame({"index": range(10), "label": 1, "prediction": guesses})
+        rows.to_parquet(store.folder(place.trial.id) / "predictions.parquet")
+    (figure,) = figures_of({**block, "series": "k", "tables": ["bootstrap"]})
+    (table,) = make(frame(places, store), figure, store)
+    shown = table.cells[["k", "baseline", "score x100", "difference x100"]].values.tolist()
+    assert shown == [
+        ["6", "full", "70.0", "-20.0"],
+        ["0", "full", "50.0", "-40.0"],
+        ["12", "full", "90.0", "-"],
+        ["6", "none", "70.0", "20.0"],
+        ["0", "none", "50.0", "-"],
+        ["12", "none", "90.0", "40.0"],
+    ]
+    for name in ("heads", "quartiles_by_layer"):
+        (figure,) = figures_of({**block, "tables": [name]})
+        with pytest.raises(ConfigError, match=r"figure\.baseline: a table of heads shows differences from one"):
+            make(frame(places, store), figure, store)
+
+
+@pytest.mark.parametrize(
+    ("baseline", "said"),
+    [
+        ("k=0", "'k=0' is not a mapping"),
+        ({"k": 0, "full BERT": {"k": 12}}, "k, full BERT: either all are names of selections, or none is"),
+    ],
+)
+def test_a_baseline_that_is_no_selection_is_refused(baseline: Any, said: str) -> None:
+    with pytest.raises(ConfigError, match=f"figure.baseline: {said}"):
+        figures_of({"kind": "table", "baseline": baseline})
+
+
+def test_one_baseline_may_have_a_name(tmp_path: Path) -> None:
+    (figure,) = figures_of({"kind": "curves", "x": "k", "tables": ["differences"], "baseline": {"all": {"k": 12}}})
+    table = made(levels(seeds=2), lambda place: 0.5 + place.axes["k"] / 100, figure, tmp_path)
+    assert table.cells["baseline"].tolist() == ["all"]
+    assert table.cells["in words"].tolist() == ["12.0 points lower than all in 2 pairs: too few for a claim"]
