@@ -106,6 +106,35 @@ def test_permuted_layers_are_replicates_and_have_a_row_for_each_task_and_baselin
     ]
 
 
+def test_correlations_are_of_one_size_each_and_said_by_ranks(composer: Composer, tmp_path: Path) -> None:
+    """Six orders: with n=16 the same ones are good for both tasks, with n=32 no two ranks go together."""
+    places = [
+        point(scheme="permutation", task=task, seed=seed, data__n=n)
+        for n in (16, 32)
+        for task in ("mini_sst2", "mini_cola")
+        for seed in range(6)
+    ]
+    unlike = [3, 0, 5, 1, 4, 2]
+
+    def score(place: Point) -> float:
+        seed = place.axes["seed"]
+        rank = unlike[seed] if place.axes["task"] == "mini_cola" and place.axes["data.n"] == 32 else seed
+        return 0.5 + rank / 100
+
+    figure = block_of(composer, "tamkin2020/table1", ["correlations"])
+    table = made(places, score, figure, tmp_path)
+    # By hand: 2 of 720 rankings are as far; d of the others is 3, 1, 3, 2, 0, 3, so rho = 1 - 6 * 32 / 210.
+    assert table.cells["data.n"].tolist() == ["16", "32"]
+    assert table.cells["Spearman (p)"].tolist()[0] == "1.00 (0.003)"
+    assert table.cells["Spearman (p)"][1].startswith(f"{1 - 6 * 32 / 210:.2f} (")
+    assert table.cells["p (Spearman, Holm)"][0] == f"{2 * 2 / 720:.3f}"
+    assert "Fewer than 5 permutations are too few for a claim" in table.note
+    said, (first, second) = contents.findings(table) or ("", [])
+    assert "of 2 comparisons, 1 correlated, 1 without a correlation shown (5% level" in said
+    assert first.comparison == "data.n=16, mini_sst2, mini_cola" and first.words.startswith("ranks correlated (")
+    assert second.words.startswith("no correlation of ranks shown")
+
+
 def test_a_bootstrap_has_a_difference_from_each_baseline_and_heads_have_room_for_one(tmp_path: Path) -> None:
     block = {"kind": "table", "baseline": {"full": {"treatment_text": "as pretrained"}, "none": {"k": 0}}}
     places = [*seeds_of(point("scheme=incremental", k=6), [0]), *levels(seeds=1)]

@@ -13,7 +13,6 @@ from bertxfer.report import intervals
 from bertxfer.report.statistics import (
     Baseline,
     adjusted,
-    correlations,
     differences,
     differences_from,
     in_words,
@@ -205,23 +204,6 @@ def test_flipped_signs_and_signed_ranks_are_scipys(n: int) -> None:
     chance = 0 if n <= 13 else 4 * math.sqrt(0.25 / 9999 * 2)
     assert found["p_permutation"] == pytest.approx(flips.pvalue, abs=chance + 1e-12)
     assert found["p_wilcoxon"] == pytest.approx(stats.wilcoxon(values).pvalue, rel=1e-9)
-
-
-def test_correlations_between_tasks_are_over_the_same_permutations() -> None:
-    rng = np.random.default_rng(1)
-    a = rng.normal(size=10)
-    b = a + 0.1 * rng.normal(size=10)
-    scores = [*a, *b[::-1], *[0.5] * 10]
-    results = table(
-        task=["x"] * 10 + ["y"] * 10 + ["z"] * 10, seed=[*range(10), *range(9, -1, -1), *range(10)], score=scores
-    )
-    found = correlations(results).set_index(["a", "b"])
-    expected = stats.pearsonr(a, b), stats.spearmanr(a, b)
-    row = found.loc[("x", "y")]
-    assert [row["pearson"], row["p_pearson"]] == pytest.approx([expected[0].statistic, expected[0].pvalue])
-    assert [row["spearman"], row["p_spearman"]] == pytest.approx([expected[1].statistic, expected[1].pvalue])
-    assert math.isnan(found.loc[("x", "z")]["pearson"]) and "same score everywhere" in found.loc[("x", "z")]["words"]
-    assert "too few" in correlations(results[results["seed"] < 2])["words"][0]
 
 
 def test_quartiles_are_those_that_cs224n2020_prints() -> None:
