@@ -24,6 +24,14 @@ def x_of(results: pd.DataFrame, figure: Figure) -> str | None:
     return figure.x if figure.x in results and figure.x not in rows_by(results, figure) else None
 
 
+def needed_x(results: pd.DataFrame, figure: Figure, user: str) -> str:
+    """The same, for a table that cannot do without."""
+    x = x_of(results, figure)
+    if x is None:
+        raise ConfigError("figure.x", f"{user} correlates over it; name a column that tells no rows apart")
+    return x
+
+
 def places(table: pd.DataFrame, figure: Figure) -> tuple[pd.DataFrame, list[str]]:
     """The table and the columns of one place in it: those of its row, what else differs there beside seeds, and x."""
     rows, x = rows_by(table, figure), x_of(table, figure)

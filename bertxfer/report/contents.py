@@ -18,6 +18,13 @@ from bertxfer.sweeps.sweep import Point
 from bertxfer.trials.science import flatten
 
 SHOWN = 200  # rows of a grid of single trials
+_COUNTS = (
+    "permutations",
+    "layers",
+    "places",
+    "seeds",
+    "seeds of probes",
+)  # columns of tables of tests
 _FEW = 8  # values of an axis that are listed one by one
 
 
@@ -151,9 +158,11 @@ def findings(made: Table) -> tuple[str, list[Finding]] | None:
     numbers = [
         column
         for column in cells.columns
-        if column.startswith(("p (", "difference", "95%", "effect", "pairs", "in words", "Spearman", "Pearson"))
+        if column.startswith(
+            ("p (", "difference", "95%", "effect", "pairs", "in words", "Spearman", "Pearson", *_COUNTS)
+        )
     ]
-    names = [column for column in cells.columns if column not in (*numbers, "permutations", "measure")]
+    names = [column for column in cells.columns if column not in (*numbers, *_COUNTS, "measure")]
     lines = []
     for row in cells.to_dict("records"):
         comparison = ", ".join(_named(name, str(row[name])) for name in names if str(row[name]) != "-")

@@ -1,5 +1,6 @@
 """Tables that compare, through stored results and the blocks of tamkin2020's own figures."""
 
+import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -178,3 +179,142 @@ def test_one_baseline_may_have_a_name(tmp_path: Path) -> None:
     table = made(levels(seeds=2), lambda place: 0.5 + place.axes["k"] / 100, figure, tmp_path)
     assert table.cells["baseline"].tolist() == ["all"]
     assert table.cells["in words"].tolist() == ["12.0 points lower than all in 2 pairs: too few for a claim"]
+
+
+LAYERS = range(1, 7)
+
+
+def probed(seeds: int, score: Score, root: Path) -> pd.DataFrame:
+    words = ("training=probe", "probe.features=mean", "data.n=all")
+    places = [p for layer in LAYERS for p in seeds_of(point(*words, probe__layer=layer), range(seeds))]
+    return frame(places, stored(places, root, score))
+
+
+def tuned(sizes: dict[int, int]) -> list[Point]:
+    """Layers 0 to 6 kept, with so many seeds of each size."""
+    return [
+        place
+        for n, seeds in sizes.items()
+        for k in (0, *LAYERS)
+        for place in seeds_of(point("scheme=incremental", k=k, data__n=n), range(seeds))
+    ]
+
+
+def rising(place: Point) -> float:
+    return 0.5 + place.axes["probe.layer"] / 100 + noise(place)
+
+
+def test_fine_tuning_on_little_data_is_closer_to_probing(composer: Composer, tmp_path: Path) -> None:
+    """With n=16 the score rises with k as the probes do, with n=32 it falls, with n=64 too, but has three seeds."""
+    figure = block_of(composer, "tamkin2020/fig2", ["probing_correlations"])
+    places = tuned({16: 8, 32: 8, 64: 3})
+
+    def score(place: Point) -> float:
+        return 0.5 + (1 if place.axes["data.n"] == 16 else -1) * place.axes["k"] / 100 + noise(place)
+
+    store = stored(places, tmp_path, score)
+    (table,) = make(frame(places, store), figure, store, probed(7, rising, tmp_path))
+    cells = table.cells[["data.n", "Spearman", "95% interval", "layers", "seeds", "seeds of probes"]].values.tolist()
+    assert cells == [
+        ["16", "1.00", "1.00 to 1.00", "6", "8", "7"],
+        ["32", "-1.00", "-1.00 to -1.00", "6", "8", "7"],
+        ["64", "-1.00", "-1.00 to -1.00", "6", "3", "7"],
+    ]
+    assert table.cells["in words"].tolist() == [
+        "rank correlation 1.00 (95% interval 1.00 to 1.00), closer to probing than with data.n=32 "
+        "(change +2.00, 95% interval +2.00 to +2.00)",
+        "rank correlation -1.00 (95% interval -1.00 to -1.00), +0.00 from data.n=64 in 3 seeds: too few for a claim",
+        "rank correlation -1.00 in 3 seeds: too few for a claim",
+    ]
+    assert (contents.findings(table) or ("", []))[1][0].comparison == "mini_sst2, data.n=16"
+
+
+def test_a_size_that_is_halfway_through_is_not_compared(composer: Composer, tmp_path: Path) -> None:
+    figure = block_of(composer, "tamkin2020/fig2", ["probing_correlations"])
+    places = [p for p in tuned({16: 6, 32: 6}) if p.axes["data.n"] == 16 or p.axes["k"] != 3]
+    store = stored(places, tmp_path, lambda place: 0.5 + place.axes["k"] / 100)
+    (table,) = make(frame(places, store), figure, store, probed(6, rising, tmp_path))
+    assert table.cells["layers"].tolist() == ["6", "5"]
+    assert table.cells["in words"][0].endswith(", not compared with data.n=32, which has other layers")
+
+
+def test_without_probes_there_is_nothing_to_compare_with(composer: Composer, tmp_path: Path) -> None:
+    places = tuned({16: 1})
+    store = stored(places, tmp_path, lambda place: 0.5)
+    figure = block_of(composer, "tamkin2020/fig2", ["probing_correlations"])
+    (table,) = make(frame(places, store), figure, store, None)
+    assert table.cells.empty
+    assert table.note.startswith("No trial of tamkin2020/probing is done, so that there is nothing to compare with")
+    (figure,) = figures_of({"kind": "curves", "x": "k", "tables": ["probing_correlations"]})
+    with pytest.raises(ConfigError, match=r"figure\.dashed: probing_correlations needs the experiment that probes"):
+        make(frame(places, store), figure, store, None)
+
+
+TASKS = ("mini_sst2", "mini_qnli", "mini_cola")
+
+
+def localized(seeds: int) -> list[Point]:
+    blocks = [
+        point("scheme=localized", task=task, block=block, preserve=preserve)
+        for task in TASKS
+        for block in (1, 4, 7, 10)
+        for preserve in (False, True)
+    ]
+    ends = [place for task in TASKS for place in levels(f"task={task}", seeds=seeds)]
+    return [*(place for block in blocks for place in seeds_of(block, range(seeds))), *ends]
+
+
+def test_tasks_that_need_the_same_blocks_are_alike(composer: Composer, tmp_path: Path) -> None:
+    """SST-2 and QNLI lose most with the first block, CoLA with the last; kept alone, all help as much."""
+    places = localized(seeds=6)
+
+    def score(place: Point) -> float:
+        if "k" in place.axes:
+            return 0.5 + 0.4 * (place.axes["k"] == 12) + noise(place)
+        if place.axes["preserve"]:
+            return 0.6 + noise(place)
+        loss = place.axes["block"] if place.axes["task"] == "mini_cola" else 11 - place.axes["block"]
+        return 0.9 - loss / 100 + noise(place)
+
+    figure = block_of(composer, "tamkin2020/fig3", ["task_similarity"])
+    store = stored(places, tmp_path, score)
+    results = frame(places, store)
+    (table,) = make(results, figure, store)
+    shown = table.cells[["preserve", "tasks compared", "Spearman", "95% interval", "places", "seeds"]]
+    assert shown[table.data["preserve"].eq(False)].values.tolist() == [
+        ["False", "mini_sst2, mini_qnli", "1.00", "1.00 to 1.00", "4", "6"],
+        ["False", "mini_sst2, mini_cola", "-1.00", "-1.00 to -1.00", "4", "6"],
+        ["False", "mini_qnli, mini_cola", "-1.00", "-1.00 to -1.00", "4", "6"],
+    ]
+    assert [words.split(":")[0] for words in table.cells["in words"][:3]] == ["alike", "opposed", "opposed"]
+    assert table.cells["in words"][3:].str.startswith("no similarity shown: rank correlation").all()
+    assert "mean differences from full BERT, paired by seed" in table.note
+    # Of the gain over embeddings only the ranks are the same: it shifts all blocks of a task alike.
+    turned = dict(reversed(figure.baseline.items()))
+    (other,) = make(results, dataclasses.replace(figure, baseline=turned), store)
+    assert other.data["spearman"].tolist() == pytest.approx(table.data["spearman"].tolist())
+    assert other.data["low"].tolist() == pytest.approx(table.data["low"].tolist())
+    assert "from embeddings only" in other.note
+
+
+def test_a_similarity_is_of_paired_differences(composer: Composer, tmp_path: Path) -> None:
+    """Seed 1 is better throughout, full BERT too, and on CoLA its last block is missing: that is no loss of the block.
+    Seed 2 has no full BERT and is in no profile.
+    """
+    absent = [("k", 12, 2), ("block", 10, 1)]
+    places = [
+        place
+        for place in localized(seeds=3)
+        if not any(place.axes.get(axis) == value and place.axes["seed"] == seed for axis, value, seed in absent)
+        or ("block" in place.axes and place.trial.science.task.name != "mini_cola")
+    ]
+
+    def score(place: Point) -> float:
+        block, seed = place.axes.get("block", 12), place.axes["seed"]
+        return (-block if seed == 2 else block) / 100 + seed
+
+    figure = block_of(composer, "tamkin2020/fig3", ["task_similarity"])
+    table = made(places, score, figure, tmp_path)
+    assert table.data["places"].tolist() == [4] * 6 and table.data["seeds"].tolist() == [2] * 6
+    assert table.data["spearman"].tolist() == pytest.approx([1.0] * 6)
+    assert set(table.cells["in words"]) == {"rank correlation 1.00 in 2 seeds: too few for a claim"}
