@@ -189,6 +189,8 @@ def _counted(data: pd.DataFrame) -> str:
     outcomes = {below: lower, above: higher, nothing: len(data) - lower - higher - lacking}
     outcomes[f"with too few {noun} for a claim"] = lacking
     parts = [f"{count} {outcome}" for outcome, count in outcomes.items() if count]
+    if lacking == len(data):
+        return f"of {len(data)} comparisons, {', '.join(parts)}."
     family = "the others" if lacking else "all of them"
     return f"of {len(data)} comparisons, {', '.join(parts)} (5% level, Holm's correction over {family})."
 

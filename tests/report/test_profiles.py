@@ -39,25 +39,39 @@ def test_an_agreement_is_of_means_over_seeds_and_leaves_gaps_out() -> None:
     assert math.isnan(agreement(some[:, :2], others[:, :2], (drawn, drawn)).value)  # two are always in line
 
 
-def test_the_interval_of_two_seeds_is_that_of_the_four_resamples() -> None:
-    """Seed 0 agrees wholly, seed 1 not at all, both together give the third number: 1/4, 1/4 and 1/2 of the draws."""
-    others = np.array([[1.0, 2.0, 3.0]] * 2)
-    some = np.array([[0.0, 1.0, 2.0], [9.0, 5.0, 0.0]])  # means 4.5, 3, 1: falling
-    drawn = draws(2, np.random.default_rng(0))
-    found = agreement(some, others, (drawn, drawn))
-    assert found.value == pytest.approx(-1.0)
-    assert (found.low, found.high) == (pytest.approx(-1.0), pytest.approx(1.0))
-    assert (found.drawn > 0).mean() == pytest.approx(1 / 4, abs=4 * math.sqrt(3 / 16 / 10_000))
+def test_the_resamples_of_six_seeds_are_binomial() -> None:
+    """Three seeds rise and three fall as steeply: at least four of six that rise are 22 of 64 draws, three are flat."""
+    some = np.array([[0.0, 1.0, 2.0]] * 3 + [[2.0, 1.0, 0.0]] * 3)
+    drawn = draws(6, np.random.default_rng(0))
+    found = agreement(some, np.array([[1.0, 2.0, 3.0]] * 6), (drawn, drawn))
+    assert math.isnan(found.value) and (found.low, found.high) == (pytest.approx(-1.0), pytest.approx(1.0))
+    for share, happened in ((22, found.drawn > 0), (22, found.drawn < 0), (20, np.isnan(found.drawn))):
+        assert happened.mean() == pytest.approx(share / 64, abs=0.02)  # four standard errors of 10,000 draws
     same = found.minus(found)
-    assert (same.value, same.low, same.high) == (0.0, 0.0, 0.0)
+    assert (same.low, same.high) == (0.0, 0.0)
 
 
-def test_one_seed_has_no_interval_and_five_make_no_claim() -> None:
+def test_an_interval_covers_the_truth_in_nine_of_ten_cases() -> None:
+    """Twelve layers that differ twice as much as seeds do, eight seeds of both."""
+    rng, hits = np.random.default_rng(0), 0
+    for _ in range(200):
+        one = rng.normal(size=12)
+        other = 0.6 * one + 0.8 * rng.normal(size=12)
+        seen = [true + 0.5 * rng.normal(size=(8, 12)) for true in (one, other)]
+        found = agreement(*seen, [draws(8, rng, 1000) for _ in seen])
+        hits += found.low <= stats.spearmanr(one, other).statistic <= found.high
+    assert hits / 200 == pytest.approx(0.9, abs=4 * math.sqrt(0.9 * 0.1 / 200))
+
+
+def test_fewer_than_six_seeds_have_no_interval_and_make_no_claim() -> None:
     line = np.array([[1.0, 2.0, 3.0, 4.0]])
-    one = agreement(line, np.repeat(line, 8, axis=0), [draws(n, np.random.default_rng(0)) for n in (1, 8)])
-    assert one.value == pytest.approx(1.0) and math.isnan(one.low) and math.isnan(one.high)
-    assert in_words(one, 1) == "rank correlation 1.00 in 1 seed: too few for a claim"
-    assert "too few" in in_words(one, 5) and "too few" not in in_words(one, 6)
+    for seeds in (1, 5, 6):
+        drawn = [draws(n, np.random.default_rng(0)) for n in (seeds, 8)]
+        found = agreement(np.repeat(line, seeds, axis=0), np.repeat(line, 8, axis=0), drawn)
+        assert found.value == pytest.approx(1.0) and math.isnan(found.low) == (seeds < 6)
+        assert ("too few for a claim" in in_words(found, seeds)) == (seeds < 6)
+    nothing = agreement(line[:, :2], line[:, :2], drawn)
+    assert in_words(nothing, 6).startswith("no correlation is defined: it needs three places")
 
 
 def test_seeds_are_drawn_with_replacement() -> None:
