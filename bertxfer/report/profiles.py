@@ -2,9 +2,9 @@
 
 A profile has a line for each seed and a column for each layer or block; a score that is missing or not defined is NaN.
 Intervals are over seeds: whole lines are drawn again, since what a seed draws it draws for every layer. Simulated with
-twelve layers and eight probes, they cover the true correlation in 87% to 92% of cases where scores vary half as much
-between seeds as between layers, from six seeds on, and in 70% to 82% where they vary half as much again as between layers;
-with three seeds in 83% and 64%. Basic and bias-corrected intervals cover no more. So fewer than six seeds have none.
+twelve layers and eight probes, they cover the true correlation in 87% to 92% of cases from six seeds on if scores vary
+half as much between seeds as between layers, in 70% to 82% if they vary 1.5 times as much; with three seeds in 83% and
+64%. Basic and bias-corrected intervals cover no more. So fewer than six seeds have none.
 """
 
 import math

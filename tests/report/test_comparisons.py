@@ -13,6 +13,7 @@ from bertxfer.config.composer import Composer
 from bertxfer.errors import ConfigError
 from bertxfer.report import contents
 from bertxfer.report.blocks import figures_of
+from bertxfer.report.drawing import draw
 from bertxfer.report.figure import Figure
 from bertxfer.report.frame import frame
 from bertxfer.report.tables import Table, make
@@ -160,6 +161,16 @@ def test_a_bootstrap_has_a_difference_from_each_baseline_and_heads_have_room_for
         (figure,) = figures_of({**block, "tables": [name]})
         with pytest.raises(ConfigError, match=r"figure\.baseline: a table of heads shows differences from one"):
             make(frame(places, store), figure, store)
+
+
+def test_a_chart_of_heads_has_one_baseline(tmp_path: Path) -> None:
+    places = [*seeds_of(point("scheme=head", layer=1, head=1), [0]), *levels(seeds=1)]
+    store = stored(places, tmp_path, lambda place: 0.5)
+    (figure,) = figures_of({"kind": "heads", "x": "head", "baseline": {"full": {"k": 12}, "none": {"k": 0}}})
+    with pytest.raises(
+        ConfigError, match=r"figure\.baseline: kind=heads shows differences from one baseline, not from 2"
+    ):
+        draw(figure, frame(places, store), store, "name")
 
 
 @pytest.mark.parametrize(
