@@ -11,6 +11,7 @@ from bertxfer.report.centers import CENTERS
 from bertxfer.report.figure import Figure
 from bertxfer.report.intervals import INTERVALS
 from bertxfer.report.kinds import KINDS, Kind
+from bertxfer.report.statistics import THE_BASELINE
 
 
 def figures_of(block: Any, typed: Mapping[str, Any] | None = None) -> list[Figure]:
@@ -68,6 +69,7 @@ def _figure(block: Any) -> Figure:
     for epoch in settings.get("epochs", ()):
         if type(epoch) is not int or epoch < 1:
             raise ConfigError("figure.epochs", f"{epoch!r} is not an epoch; give whole numbers from 1 on: [3, 5, 10]")
+    settings["baseline"] = _baselines(settings.get("baseline", {}))
     if kind.x is not None:
         settings["x"] = kind.x
     return Figure(**settings)
@@ -86,3 +88,17 @@ def _check_center(settings: dict[str, Any], kind: Kind) -> None:
         named = settings["interval"]
         raise ConfigError("figure.interval", f"{named!r} is of means; with center={center} leave it out, or type null")
     settings["interval"] = "none"
+
+
+def _baselines(given: Any) -> dict[str, dict[str, Any]]:
+    """One selection, as {k: 0}, or several by name, as {embeddings only: {k: 0}}."""
+    if not isinstance(given, Mapping):
+        raise ConfigError("figure.baseline", f"{given!r} is not a mapping; give for example {{k: 0}}")
+    nested = [isinstance(value, Mapping) for value in given.values()]
+    if any(nested) and not all(nested):
+        raise ConfigError(
+            "figure.baseline", f"{', '.join(map(str, given))}: either all are names of selections, or none is"
+        )
+    if not given:
+        return {}
+    return {str(name): dict(where) for name, where in given.items()} if all(nested) else {THE_BASELINE: dict(given)}

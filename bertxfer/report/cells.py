@@ -61,8 +61,8 @@ def signed(value: float, digits: int = 1) -> str:
     return "-" if is_gap(value) else f"{value:+.{digits}f}"
 
 
-def span(low: float, high: float) -> str:
-    return "-" if is_gap(low) else f"{low:.1f} to {high:.1f}"
+def span(low: float, high: float, digits: int = 1) -> str:
+    return "-" if is_gap(low) else f"{low:.{digits}f} to {high:.{digits}f}"
 
 
 def p_value(value: float) -> str:

@@ -5,10 +5,12 @@ from typing import Any
 
 import pandas as pd
 
+from bertxfer.errors import ConfigError
 from bertxfer.report import frame as frames
 from bertxfer.report.figure import Figure
 from bertxfer.report.frame import select
 from bertxfer.report.splits import split
+from bertxfer.report.statistics import THE_BASELINE, Baseline
 
 
 def rows_by(results: pd.DataFrame, figure: Figure) -> list[str]:
@@ -22,6 +24,14 @@ def x_of(results: pd.DataFrame, figure: Figure) -> str | None:
     return figure.x if figure.x in results and figure.x not in rows_by(results, figure) else None
 
 
+def needed_x(results: pd.DataFrame, figure: Figure, user: str) -> str:
+    """The same, for a table that cannot do without."""
+    x = x_of(results, figure)
+    if x is None:
+        raise ConfigError("figure.x", f"{user} correlates over it; name a column that tells no rows apart")
+    return x
+
+
 def places(table: pd.DataFrame, figure: Figure) -> tuple[pd.DataFrame, list[str]]:
     """The table and the columns of one place in it: those of its row, what else differs there beside seeds, and x."""
     rows, x = rows_by(table, figure), x_of(table, figure)
@@ -30,16 +40,33 @@ def places(table: pd.DataFrame, figure: Figure) -> tuple[pd.DataFrame, list[str]
     return table, [*rows, *more, *columns[len(rows) :]]
 
 
-def baseline(figure: Figure) -> Mapping[str, Any]:
-    """What is true of the results that all others are compared with."""
-    return figure.baseline or {"treatment_text": "as pretrained"}
+def baselines(table: pd.DataFrame, by: Sequence[str], figure: Figure) -> list[Baseline]:
+    """What the places of a table are compared with; full BERT where a figure does not say."""
+    return [Baseline(name, where, shared(by, table, where)) for name, where in _baselines(figure).items()]
 
 
-def with_baseline(results: pd.DataFrame, figure: Figure) -> pd.DataFrame:
+def only_baseline(figure: Figure, user: str) -> Mapping[str, Any]:
+    """What is true of the results that all others are compared with, for what has room for one difference."""
+    found = _baselines(figure)
+    if len(found) > 1:
+        raise ConfigError("figure.baseline", f"{user} shows differences from one baseline, not from {len(found)}")
+    return next(iter(found.values()))
+
+
+def _baselines(figure: Figure) -> Mapping[str, Mapping[str, Any]]:
+    return figure.baseline or {THE_BASELINE: {"treatment_text": "as pretrained"}}
+
+
+def with_baselines(results: pd.DataFrame, figure: Figure) -> pd.DataFrame:
     """The rows that a figure is about and those that they are compared with."""
     table = frames.measured(results, figure.y)
-    parts = [select(table, figure.where), select(table, baseline(figure))]
-    return table[table.index.isin([*parts[0].index, *parts[1].index])]
+    parts = [select(table, where).index for where in (figure.where, *_baselines(figure).values())]
+    return table[table.index.isin([row for part in parts for row in part])]
+
+
+def named_in(figure: Figure) -> bool:
+    """Whether a figure gives its baselines names."""
+    return bool(figure.baseline) and list(figure.baseline) != [THE_BASELINE]
 
 
 def shared(columns: Sequence[str], table: pd.DataFrame, where: Mapping[str, Any]) -> list[str]:

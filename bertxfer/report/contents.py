@@ -11,12 +11,20 @@ import pandas as pd
 from bertxfer.report import words
 from bertxfer.report.frame import Completeness
 from bertxfer.report.places import sizes
+from bertxfer.report.statistics import LEVEL
 from bertxfer.report.tables import Table
 from bertxfer.store.store import Store
 from bertxfer.sweeps.sweep import Point
 from bertxfer.trials.science import flatten
 
 SHOWN = 200  # rows of a grid of single trials
+_COUNTS = (
+    "permutations",
+    "layers",
+    "places",
+    "seeds",
+    "seeds of probes",
+)  # columns of tables of tests
 _FEW = 8  # values of an axis that are listed one by one
 
 
@@ -150,9 +158,11 @@ def findings(made: Table) -> tuple[str, list[Finding]] | None:
     numbers = [
         column
         for column in cells.columns
-        if column.startswith(("p (", "difference", "95%", "effect", "pairs", "in words", "Spearman", "Pearson"))
+        if column.startswith(
+            ("p (", "difference", "95%", "effect", "pairs", "in words", "Spearman", "Pearson", *_COUNTS)
+        )
     ]
-    names = [column for column in cells.columns if column not in (*numbers, "permutations", "measure")]
+    names = [column for column in cells.columns if column not in (*numbers, *_COUNTS, "measure")]
     lines = []
     for row in cells.to_dict("records"):
         comparison = ", ".join(_named(name, str(row[name])) for name in names if str(row[name]) != "-")
@@ -160,27 +170,29 @@ def findings(made: Table) -> tuple[str, list[Finding]] | None:
     return f"{made.title}: {_counted(made.data)}", lines
 
 
+# What the sign of a significant number means, and what is said where there is none: of differences and of correlations.
+_OUTCOMES = {
+    "mean": ("significantly lower", "significantly higher", "without a difference shown", "pairs"),
+    "spearman": ("inversely correlated", "correlated", "without a correlation shown", "permutations"),
+}
+
+
 def _counted(data: pd.DataFrame) -> str:
     """How many comparisons show a difference, in one sentence."""
     if "p_holm" not in data:
         return f"{len(data)} comparisons."
-    shown = data["p_holm"] < 0.05
-    # What too few trials say is not counted as shown, whatever their t-test says.
-    shown &= ~data["words"].str.contains("too few")
-    lower, higher = int((shown & (data["mean"] < 0)).sum()), int((shown & (data["mean"] > 0)).sum())
-    few_pairs = int(data["words"].str.contains("too few|nothing can be said").sum())
-    rest = len(data) - lower - higher - few_pairs
-    parts = [
-        f"{count} {outcome}"
-        for count, outcome in (
-            (lower, "significantly lower"),
-            (higher, "significantly higher"),
-            (rest, "without a difference shown"),
-            (few_pairs, "with too few pairs for a claim"),
-        )
-        if count
-    ]
-    return f"of {len(data)} comparisons, {', '.join(parts)} (5% level, Holm's correction over all of them)."
+    column = next(column for column in _OUTCOMES if column in data)
+    below, above, nothing, noun = _OUTCOMES[column]
+    shown = data["p_holm"] < LEVEL
+    lower, higher = int((shown & (data[column] < 0)).sum()), int((shown & (data[column] > 0)).sum())
+    lacking = int(data["words"].str.contains("too few|nothing can be said").sum())
+    outcomes = {below: lower, above: higher, nothing: len(data) - lower - higher - lacking}
+    outcomes[f"with too few {noun} for a claim"] = lacking
+    parts = [f"{count} {outcome}" for outcome, count in outcomes.items() if count]
+    if lacking == len(data):
+        return f"of {len(data)} comparisons, {', '.join(parts)}."
+    family = "the others" if lacking else "all of them"
+    return f"of {len(data)} comparisons, {', '.join(parts)} (5% level, Holm's correction over {family})."
 
 
 def few(values: Sequence[Any]) -> str:

@@ -17,7 +17,8 @@ class Figure:
     interval: str = "t95"
     center: str = "mean"  # what stands for the trials of a place (centers.py)
     where: dict[str, Any] = field(default_factory=dict)  # only these trials are drawn
-    baseline: dict[str, Any] = field(default_factory=dict)  # the trials that differences are taken from
+    # The trials that differences are taken from: a name, and which they are. One may be given without a name.
+    baseline: dict[str, dict[str, Any]] = field(default_factory=dict)
     levels: dict[str, dict[str, Any]] = field(default_factory=dict)  # dashed lines: a name, and the trials it averages
     dashed: dict[str, str] = field(default_factory=dict)  # {experiment, x}: another experiment, over the same x
     measure: Any = None  # attention: a measure or several; weights: {reference, module, value}; epochs: score, dev_loss

@@ -108,7 +108,8 @@ def having(results: pd.DataFrame, column: str) -> pd.DataFrame:
     name = column.removeprefix("metrics.")
     if name == column or "metrics" not in results:
         return results
-    return results[[not names or name in names.split() for names in results["metrics"]]]
+    measured = [not names or name in names.split() for names in results["metrics"]]
+    return results[pd.Series(measured, results.index, dtype=bool)]  # an empty list would choose no column instead
 
 
 def _defaults(trial: Trial) -> dict[str, Any]:

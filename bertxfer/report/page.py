@@ -58,16 +58,19 @@ def write(subject: Subject) -> Path:
     folder = subject.store.root / "reports" / subject.name
     folder.mkdir(parents=True, exist_ok=True)
     figures = blocks.figures_of(subject.block or blocks.guess(results), subject.typed)
-    shown = [_shown(figure, i, results, subject, folder) for i, figure in enumerate(figures)]
+    dashed = [_dashed(figure, subject) for figure in figures]
+    shown = [_shown(figure, i, results, dashed[i], subject, folder) for i, figure in enumerate(figures)]
     shown = [one for one in shown if one.awaited or one.published]
-    made = _tables(figures, results, subject, folder)
+    made = _tables(figures, results, dashed, subject, folder)
     path = folder / "index.html"
     write_text(path, _page(subject, results, shown, made))
     return path
 
 
-def _shown(figure: Figure, index: int, results: pd.DataFrame, subject: Subject, folder: Path) -> Shown:
-    dashed, name = _dashed(figure, subject), subject.titled(figure.title)
+def _shown(
+    figure: Figure, index: int, results: pd.DataFrame, dashed: pd.DataFrame | None, subject: Subject, folder: Path
+) -> Shown:
+    name = subject.titled(figure.title)
     drawn = drawing.draw(figure, results, subject.store, name, dashed)
     title = drawn.title if drawn else f"{name} · {', '.join(drawing.models(results))}"
     files = drawn.write(folder / "figures", f"figure-{index + 1}") if drawn else []
@@ -90,12 +93,16 @@ def _dashed(figure: Figure, subject: Subject) -> pd.DataFrame | None:
 
 
 def _tables(
-    figures: Sequence[Figure], results: pd.DataFrame, subject: Subject, folder: Path
+    figures: Sequence[Figure],
+    results: pd.DataFrame,
+    dashed: Sequence[pd.DataFrame | None],
+    subject: Subject,
+    folder: Path,
 ) -> list[tuple[tables.Table, list[str]]]:
     """Every table that the figures ask for, once, with its files."""
     written = []
     for i, figure in enumerate(figures):
-        for made in tables.make(results, figure, subject.store):
+        for made in tables.make(results, figure, subject.store, dashed[i]):
             # Several figures of one experiment may ask for tables of the same name.
             target = folder / "tables" / (str(i + 1) if len(figures) > 1 else "")
             paths = printing.write([made], target)

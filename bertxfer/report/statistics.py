@@ -1,4 +1,4 @@
-"""Statistics of scores: intervals, paired differences, corrections for many tests, correlations.
+"""Statistics of scores: intervals, paired differences, corrections for many tests.
 
 Pure functions over arrays and tables. A score that is not defined (NaN) is left out of every number here, and counted.
 """
@@ -22,6 +22,7 @@ Array = NDArray[Any]
 LEVEL = 0.05
 # The sign-flip test of n pairs cannot give less than 2 / 2**n: below 0.05 from six pairs on.
 FEWEST_PAIRS = 6
+THE_BASELINE = "the baseline"  # what sentences call one that was given no name
 _FLIPS = 9999
 
 
@@ -57,30 +58,58 @@ def summary(scores: Iterable[float], interval: str = "t95") -> Summary:
 def summarize(results: pd.DataFrame, by: Sequence[str], y: str = "score", interval: str = "t95") -> pd.DataFrame:
     """One row per group: its columns, n, undefined, mean, sd, median, low, high, min, max. Order as in the table."""
     rows = []
-    for key, group in _groups(_done(results, by), by):
+    for key, group in groups(ended(results, by), by):
         rows.append({**key, **vars(summary(group[y], interval))})
     return pd.DataFrame(rows, columns=[*by, *Summary.__dataclass_fields__])
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """What groups are compared with: its name in a sentence, its trials, and the columns that both have in common."""
+
+    name: str
+    where: Mapping[str, Any]
+    within: Sequence[str]
 
 
 def differences(
     results: pd.DataFrame, by: Sequence[str], baseline: Mapping[str, Any], within: Sequence[str], y: str = "score"
 ) -> pd.DataFrame:
-    """Each group minus the baseline, pair by pair: same seeds, so same rows, order of batches and classifier.
+    """Each group minus one baseline, which needs no name."""
+    return differences_from([Baseline(THE_BASELINE, baseline, within)], results, by, y)
 
-    `by` are the columns of a group, `within` those of them that group and baseline share (the task, the size).
-    All groups are one family: p_holm and p_bh correct p_t for as many tests as were made.
+
+def differences_from(
+    baselines: Sequence[Baseline],
+    results: pd.DataFrame,
+    by: Sequence[str],
+    y: str = "score",
+    where: Mapping[str, Any] | None = None,
+) -> pd.DataFrame:
+    """Each group minus each baseline, pair by pair: same seeds, so same rows, order of batches and classifier.
+
+    `by` are the columns of a group; only trials that `where` selects are in one. All groups and baselines are one
+    family: p_holm and p_bh correct p_t for as many tests as a claim may be made from. A baseline that was compared with
+    another one is not compared with it the other way round, which would be the same test twice.
     """
-    rows = []
-    base = _done(select(results, baseline), within)
-    for key, group in _groups(_done(results, by), by):
-        partners = select(base, {column: key[column] for column in within})
-        if group["id"].isin(partners["id"]).all():
-            continue  # the baseline itself
-        values, unpaired, undefined = _pairs(group, partners, y)
-        rows.append({**key, "unpaired": unpaired, "undefined": undefined, **_difference(values)})
-    columns = [*by, "unpaired", "undefined", *_difference(np.array([]))]
+    rows, made = [], set()
+    chosen = ended(select(results, where or {}), by)
+    for baseline in baselines:
+        base = ended(select(results, baseline.where), baseline.within)
+        for key, group in groups(chosen, by):
+            partners = select(base, {column: key[column] for column in baseline.within})
+            sides = frozenset(group["id"]), frozenset(partners["id"])
+            if sides[0] <= sides[1] or sides[::-1] in made:
+                continue  # the baseline itself, or the same test from the other side
+            made.add(sides)
+            values, unpaired, undefined = _pairs(group, partners, y)
+            counts = {"unpaired": unpaired, "undefined": undefined}
+            rows.append({**key, "baseline": baseline.name, **counts, **_difference(values)})
+    columns = [*by, "baseline", "unpaired", "undefined", *_difference(np.array([]))]
     table = pd.DataFrame(rows, columns=columns)
-    table["p_holm"], table["p_bh"] = adjusted(table["p_t"], "holm"), adjusted(table["p_t"], "fdr_bh")
+    # No claim is made from too few pairs, so their test costs the others nothing.
+    tests = table["p_t"].where(table["n"] >= FEWEST_PAIRS)
+    table["p_holm"], table["p_bh"] = adjusted(tests, "holm"), adjusted(tests, "fdr_bh")
     table["words"] = [in_words(row) for row in table.to_dict("records")]
     return table
 
@@ -103,7 +132,7 @@ def paired(differences: Sequence[float] | Array, seed: int = 0) -> dict[str, flo
     if not values.any():
         return {"p_t": 1.0, "p_wilcoxon": 1.0, "p_permutation": 1.0}
     # Without spread t has no distribution: a p of zero from two equal differences would be a lie.
-    p_t = math.nan if _flat(values) else float(stats.ttest_1samp(values, 0.0).pvalue)
+    p_t = math.nan if flat(values) else float(stats.ttest_1samp(values, 0.0).pvalue)
     return {"p_t": p_t, "p_wilcoxon": _wilcoxon(values), "p_permutation": sign_flips(values, seed)}
 
 
@@ -140,72 +169,33 @@ def in_words(row: Mapping[str, Any]) -> str:
 
 def _sentence(row: Mapping[str, Any], n: int) -> str:
     if n < 2:
-        return f"{_count(n, 'pair')}: nothing can be said about a difference"
+        return f"{counted(n, 'pair')}: nothing can be said about a difference"
     direction = "higher" if row["mean"] > 0 else "lower"
-    size = f"{abs(100 * row['mean']):.1f} points {direction} than the baseline" if row["mean"] else "as the baseline"
+    than = row.get("baseline", THE_BASELINE)
+    size = f"{abs(100 * row['mean']):.1f} points {direction} than {than}" if row["mean"] else f"as {than}"
     if n < FEWEST_PAIRS:
         return f"{size} in {n} pairs: too few for a claim"
     if math.isnan(row["p_holm"]):
         return f"{size} in every one of {n} pairs: the t-test needs some spread"
-    p = f"p {_p(row['p_holm'])} after Holm's correction, {n} pairs"
+    p = f"p {p_words(row['p_holm'])} after Holm's correction, {n} pairs"
+    interval = f"95% interval {100 * row['low']:.1f} to {100 * row['high']:.1f}"
     if row["p_holm"] < LEVEL:
-        return f"{size} (95% interval {100 * row['low']:.1f} to {100 * row['high']:.1f}; {p})"
-    return f"no difference shown ({p}; 95% interval {100 * row['low']:.1f} to {100 * row['high']:.1f} points)"
-
-
-def correlations(results: pd.DataFrame, between: str = "task", y: str = "score") -> pd.DataFrame:
-    """Do the same permutations suit the same tasks? Pearson and Spearman for each two tasks, with p-values."""
-    done = _done(results, [between])
-    names = list(dict.fromkeys(done[between]))
-    rows = []
-    for i, a in enumerate(names):
-        for b in names[i + 1 :]:
-            both = _in_both(done[done[between] == a], done[done[between] == b], y)
-            defined = both[~np.isnan(both).any(axis=1)]
-            correlation = _correlation(defined[:, 0], defined[:, 1])
-            if without := len(both) - len(defined):
-                correlation["words"] += f"; {without} left out, where a score is not defined"
-            rows.append({"a": a, "b": b, "n": len(defined), **correlation})
-    return pd.DataFrame(rows, columns=["a", "b", "n", "pearson", "p_pearson", "spearman", "p_spearman", "words"])
-
-
-def _in_both(some: pd.DataFrame, others: pd.DataFrame, y: str) -> Array:
-    """The scores of each permutation on two tasks: the same order of the layers, and the same seeds."""
-    # Tasks have different rows, which is not a reason not to compare them.
-    some, others = (table.drop(columns=["data_digest", "group"], errors="ignore") for table in (some, others))
-    orders = [table.get("treatment.order", pd.Series("", table.index)).fillna("") for table in (some, others)]
-    scores = []
-    for order in dict.fromkeys(orders[0]):
-        one, other = some[orders[0] == order], others[orders[1] == order]
-        scores += [(one[y].iloc[i], other[y].iloc[j]) for i, j in pairs(one, other)]
-    return np.asarray(scores, dtype=float).reshape(-1, 2)
+        return f"{size} ({interval}; {p})"
+    return f"no difference from {than} shown ({p}; {interval} points)"
 
 
 def quartiles(values: pd.DataFrame, by: str, y: str, apart: Sequence[str] = ()) -> pd.DataFrame:
     """cs224n2020's summaries: count, mean, sd, min, quartiles, max of `y` for each value of `by`, and of `apart`."""
     rows = []
-    for key, part in _groups(values, apart):
+    for key, part in groups(values, apart):
         for value, group in part.groupby(by, sort=True):
             rows.append({**key, by: value, **group[y].astype(float).describe().rename({"std": "sd"})})
     return pd.DataFrame(rows, columns=[*apart, by, "count", "mean", "sd", "min", "25%", "50%", "75%", "max"])
 
 
-def _correlation(a: Array, b: Array) -> dict[str, Any]:
-    unknown = dict.fromkeys(("pearson", "p_pearson", "spearman", "p_spearman"), math.nan)
-    if len(a) < 3:
-        return {**unknown, "words": f"{_count(len(a), 'permutation')}: too few for a correlation"}
-    if _flat(a) or _flat(b):
-        return {**unknown, "words": "one of the tasks has the same score everywhere: no correlation is defined"}
-    pearson, spearman = stats.pearsonr(a, b), stats.spearmanr(a, b)
-    numbers = (pearson.statistic, pearson.pvalue, spearman.statistic, spearman.pvalue)
-    shown = spearman.pvalue < LEVEL or pearson.pvalue < LEVEL
-    words = f"{'correlated' if shown else 'no correlation shown'} over {len(a)} permutations"
-    return {**dict(zip(unknown, map(float, numbers), strict=True)), "words": words}
-
-
 def _difference(values: Array) -> dict[str, Any]:
     whole = summary(values)
-    spread = whole.n > 1 and not _flat(values)
+    spread = whole.n > 1 and not flat(values)
     return {
         "n": whole.n,
         "mean": whole.mean,
@@ -226,27 +216,30 @@ def _pairs(group: pd.DataFrame, base: pd.DataFrame, y: str) -> tuple[Array, int,
     return defined, len(group) - len(set(mine)), len(values) - len(defined)
 
 
-def _done(results: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+def ended(results: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     """Trials that have ended, each once in its group even where several points mean it."""
     ended = results[results["state"] == "done"]
     return ended.drop_duplicates([*dict.fromkeys([*by, "id"])])
 
 
-def _groups(results: pd.DataFrame, by: Sequence[str]) -> Iterable[tuple[dict[str, Any], pd.DataFrame]]:
+def groups(results: pd.DataFrame, by: Sequence[str]) -> Iterable[tuple[dict[str, Any], pd.DataFrame]]:
+    """The rows that have the same values in `by`, under these values."""
     if not by:
         return [({}, results)]
-    groups = results.groupby(list(by), sort=False, dropna=False)
-    return ((dict(zip(by, values, strict=True)), group) for values, group in groups)
+    parts = results.groupby(list(by), sort=False, dropna=False)
+    return ((dict(zip(by, values, strict=True)), part) for values, part in parts)
 
 
-def _flat(values: Array) -> bool:
+def flat(values: Array) -> bool:
     """Equal up to the last bits of a subtraction."""
     return bool(np.ptp(values) <= 1e-12 * max(1.0, float(np.abs(values).max())))
 
 
-def _p(value: float) -> str:
+def p_words(value: float) -> str:
+    """As a sentence says it."""
     return "< 0.001" if value < 0.001 else f"= {value:.3f}"
 
 
-def _count(n: int, noun: str) -> str:
+def counted(n: int, noun: str) -> str:
+    """How many there are of a thing."""
     return f"{n} {noun}{'' if n == 1 else 's'}" if n else f"no {noun}"

@@ -16,6 +16,7 @@ from bertxfer.learning.probes.course import Course
 from bertxfer.report import blocks, bootstrap, tables
 from bertxfer.report import frame as frames
 from bertxfer.report import statistics as stats
+from bertxfer.report.correlations import between_tasks
 from bertxfer.store.store import Store
 from bertxfer.sweeps import summary
 from tests.helpers.commands import Run, tiny_words
@@ -174,7 +175,7 @@ def test_correlations_say_what_they_leave_out() -> None:
         for task, scores in (("a", [0.1, 0.2, 0.4, math.nan]), ("b", [0.2, 0.1, 0.5, 0.3]))
         for seed, score in enumerate(scores)
     ]
-    found = stats.correlations(pd.DataFrame(rows)).iloc[0]
+    found = between_tasks(pd.DataFrame(rows)).iloc[0]
     assert found["n"] == 3 and found["words"].endswith("1 left out, where a score is not defined")
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from bertxfer.config.composer import Composer
 from bertxfer.config.schema import conf_dir
-from bertxfer.report import comparisons, subject
+from bertxfer.report import subject
 from bertxfer.report.blocks import figures_of
 from bertxfer.report.figure import Figure
 from bertxfer.report.frame import frame, select
@@ -20,7 +20,7 @@ from bertxfer.sweeps.sweep import sweep_of
 from bertxfer.trials.science import DataScience, Science, StageScience
 from bertxfer.trials.treatment import PARTS
 from bertxfer.trials.trial import Trial
-from tests.presets.facts import ALL, FACTS, LAYERS, Fact, Facts, Init, Part, Place
+from tests.presets.facts import ALL, FACTS, FULL, LAYERS, Fact, Facts, Init, Part, Place
 
 # Presets that are no experiment of a paper: our own, or one that its authors only wished for.
 OURS = ("mini", "cs224n2020/wanted*")
@@ -293,7 +293,8 @@ def _drawing(facts: Facts, found: Found) -> Iterator[str]:
     selected = _Selected(facts, found)
     if facts.baseline is not None:
         for figure in found.figures:
-            places = selected(comparisons.baseline(figure))
+            baselines = [selected(where) for where in figure.baseline.values()]
+            places = set().union(*baselines) if baselines else {FULL}  # what a report takes where a figure names none
             yield from _differing_places("baseline", facts.baseline, places)
     if facts.levels is not None:
         for figure in found.figures:

@@ -11,9 +11,10 @@ from scipy import stats
 from bertxfer.errors import BertxferError
 from bertxfer.report import intervals
 from bertxfer.report.statistics import (
+    Baseline,
     adjusted,
-    correlations,
     differences,
+    differences_from,
     in_words,
     paired,
     quartiles,
@@ -108,7 +109,7 @@ def test_the_paired_test_finds_what_the_unpaired_one_misses() -> None:
     assert row["p_t"] < 1e-4 and row["p_wilcoxon"] < 0.01 and row["p_permutation"] == pytest.approx(2 / 2**10)
     assert row["effect"] < -2
     assert f"{-100 * (treated.to_numpy() - base.to_numpy()).mean():.1f} points lower than the baseline" in row["words"]
-    assert "no difference shown" in differences(planted(0.0), ["k"], {"k": 12}, [])["words"][0]
+    assert "no difference from the baseline shown" in differences(planted(0.0), ["k"], {"k": 12}, [])["words"][0]
 
 
 def test_the_order_of_rows_and_trials_without_a_partner_change_no_pair() -> None:
@@ -132,6 +133,46 @@ def test_a_baseline_is_that_of_the_same_task() -> None:
     found = differences(results, ["task", "k"], {"k": 12}, ["task"])
     assert found.set_index("task")["mean"].round(2).to_dict() == {"sst2": -0.02, "cola": -0.3}
     assert found["p_holm"].max() >= found["p_t"].max()  # two tests were made
+
+
+def against_two() -> pd.DataFrame:
+    """Two places and two baselines of eight seeds: k=6 between full BERT and k=0, k=3 beside k=0."""
+    noise = np.random.default_rng(2).normal(0, 0.002, (4, 8))
+    scores = np.array([[0.8], [0.5], [0.7], [0.5]]) + noise
+    return table(k=np.repeat([12, 0, 6, 3], 8), seed=[*range(8)] * 4, score=scores.ravel())
+
+
+def test_each_baseline_is_compared_with_everything_once_and_all_tests_are_one_family() -> None:
+    results = against_two()
+    by_k = {k: results.loc[results["k"] == k, "score"].to_numpy() for k in (12, 0, 6, 3)}
+    baselines = [Baseline("full BERT", {"k": 12}, []), Baseline("embeddings only", {"k": 0}, [])]
+    found = differences_from(baselines, results, ["k"])
+    # k=0 against full BERT, and not full BERT against k=0 as well.
+    expected = [(0, 12), (6, 12), (3, 12), (6, 0), (3, 0)]
+    names = {12: "full BERT", 0: "embeddings only"}
+    assert list(zip(found["k"], found["baseline"], strict=True)) == [(k, names[base]) for k, base in expected]
+    tests = [stats.ttest_rel(by_k[k], by_k[base]).pvalue for k, base in expected]
+    assert found["p_t"].tolist() == pytest.approx(tests)
+    assert found["p_holm"].min() == pytest.approx(5 * min(tests))
+    gain = 100 * (by_k[6] - by_k[0]).mean()
+    assert found["words"][3].startswith(f"{gain:.1f} points higher than embeddings only (95% interval")
+    assert found["words"][4].startswith("no difference from embeddings only shown (p = ")
+
+
+def test_only_the_chosen_groups_are_compared() -> None:
+    baselines = [Baseline("full BERT", {"k": 12}, []), Baseline("embeddings only", {"k": 0}, [])]
+    found = differences_from(baselines, against_two(), ["k"], where={"k": 6})
+    assert found[["k", "baseline"]].values.tolist() == [[6, "full BERT"], [6, "embeddings only"]]
+
+
+def test_what_too_few_pairs_say_is_not_in_the_family() -> None:
+    """k=6 has ten pairs, k=3 three: the one test that a claim is made from is corrected for one test."""
+    few = planted(-0.2, seeds=3).assign(id=["x", "y", "z", "u", "v", "w"])
+    both = pd.concat([planted(-0.02), few[few["k"] == 6].assign(k=3)], ignore_index=True)
+    found = differences(both, ["k"], {"k": 12}, []).set_index("k")
+    assert found.loc[6, "p_holm"] == found.loc[6, "p_bh"] == found.loc[6, "p_t"]
+    assert found.loc[3, "p_t"] > 0 and math.isnan(found.loc[3, "p_holm"]) and math.isnan(found.loc[3, "p_bh"])
+    assert "too few for a claim" in found.loc[3, "words"]
 
 
 def test_two_trials_of_one_seed_are_refused_and_not_averaged() -> None:
@@ -163,23 +204,6 @@ def test_flipped_signs_and_signed_ranks_are_scipys(n: int) -> None:
     chance = 0 if n <= 13 else 4 * math.sqrt(0.25 / 9999 * 2)
     assert found["p_permutation"] == pytest.approx(flips.pvalue, abs=chance + 1e-12)
     assert found["p_wilcoxon"] == pytest.approx(stats.wilcoxon(values).pvalue, rel=1e-9)
-
-
-def test_correlations_between_tasks_are_over_the_same_permutations() -> None:
-    rng = np.random.default_rng(1)
-    a = rng.normal(size=10)
-    b = a + 0.1 * rng.normal(size=10)
-    scores = [*a, *b[::-1], *[0.5] * 10]
-    results = table(
-        task=["x"] * 10 + ["y"] * 10 + ["z"] * 10, seed=[*range(10), *range(9, -1, -1), *range(10)], score=scores
-    )
-    found = correlations(results).set_index(["a", "b"])
-    expected = stats.pearsonr(a, b), stats.spearmanr(a, b)
-    row = found.loc[("x", "y")]
-    assert [row["pearson"], row["p_pearson"]] == pytest.approx([expected[0].statistic, expected[0].pvalue])
-    assert [row["spearman"], row["p_spearman"]] == pytest.approx([expected[1].statistic, expected[1].pvalue])
-    assert math.isnan(found.loc[("x", "z")]["pearson"]) and "same score everywhere" in found.loc[("x", "z")]["words"]
-    assert "too few" in correlations(results[results["seed"] < 2])["words"][0]
 
 
 def test_quartiles_are_those_that_cs224n2020_prints() -> None:

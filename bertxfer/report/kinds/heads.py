@@ -8,6 +8,7 @@ import pandas as pd
 
 from bertxfer.report import heatmaps
 from bertxfer.report.charts import Chart
+from bertxfer.report.comparisons import only_baseline
 from bertxfer.report.figure import Figure
 from bertxfer.report.kinds.kind import Kind
 from bertxfer.report.marks import Marks
@@ -20,7 +21,8 @@ def marks(figure: Figure, results: pd.DataFrame, store: Store, dashed: pd.DataFr
     cells = dataclasses.replace(figure, x=None, series=("layer", "head"), series_labels={})
     places, notes = places_of(cells, results, apart="facet")
     groups = ["facet", "task", "size", "layer", "head"]
-    compared = differences(places, groups, figure.baseline, ["facet", "task", "size"], "y")
+    baseline = only_baseline(figure, "kind=heads")
+    compared = differences(places, groups, baseline, ["facet", "task", "size"], "y")
     compared = compared[compared["layer"].notna() & compared["head"].notna()]
     undefined = int(compared["undefined"].sum())
     if undefined:

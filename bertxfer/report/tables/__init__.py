@@ -12,8 +12,10 @@ from bertxfer.report.tables.columns import columns
 from bertxfer.report.tables.comparing import correlations, differences
 from bertxfer.report.tables.heads import heads, quartiles_by_head, quartiles_by_layer
 from bertxfer.report.tables.matrix import matrix
+from bertxfer.report.tables.probing import probing_correlations
 from bertxfer.report.tables.scores import medians, summary
-from bertxfer.report.tables.table import WORDS, Maker, Table, sentences
+from bertxfer.report.tables.similarity import task_similarity
+from bertxfer.report.tables.table import WORDS, Maker, MakerBeside, Table, sentences
 from bertxfer.store.store import Store
 from bertxfer.sweeps.summary import MINI_NOTE
 
@@ -29,18 +31,25 @@ MAKERS: dict[str, Maker] = {
     "columns": columns,
     "by_epoch": by_epoch,
     "bootstrap": bootstrapped,
+    "task_similarity": task_similarity,
 }
+# Those that also take the results of the experiment that is drawn dashed.
+BESIDE: dict[str, MakerBeside] = {"probing_correlations": probing_correlations}
 
-__all__ = ["MAKERS", "WORDS", "Table", "make"]
+__all__ = ["BESIDE", "MAKERS", "WORDS", "Table", "make"]
 
 
-def make(results: pd.DataFrame, figure: Figure, store: Store) -> list[Table]:
+def make(results: pd.DataFrame, figure: Figure, store: Store, dashed: pd.DataFrame | None = None) -> list[Table]:
     """Every table that the figure names, from a frame of results. A table of nothing says so in its note."""
     made = []
     for name in figure.tables:
-        if name not in MAKERS:
-            raise ConfigError("figure.tables", f"{name!r} is not one of {', '.join(MAKERS)}")
-        made.append(_labelled(MAKERS[name](results, figure, store), results))
+        if name in BESIDE:
+            table = BESIDE[name](results, figure, store, dashed)
+        elif name in MAKERS:
+            table = MAKERS[name](results, figure, store)
+        else:
+            raise ConfigError("figure.tables", f"{name!r} is not one of {', '.join([*MAKERS, *BESIDE])}")
+        made.append(_labelled(table, results))
     return made
 
 

@@ -21,19 +21,20 @@ _NUMBERS = (
 
 
 def bootstrapped(results: pd.DataFrame, figure: Figure, store: Store) -> Table:
-    """A row for each place. Predictions have the headline score only, whatever else the figure draws."""
+    """A row for each place and baseline. Predictions have the headline score only, whatever else the figure draws."""
     table, by = comparisons.places(results.assign(measure=results["headline"]), figure)
     ended = table[table["state"] == "done"].drop_duplicates([*by, "id"])
     done = ended[~ended["undefined"].astype(bool)]
-    base = select(done, comparisons.baseline(figure))
-    shared = comparisons.shared(by, done, comparisons.baseline(figure))
     rows = []
-    for key, group in done.groupby(by, sort=False, dropna=False):
-        where: dict[str, Any] = dict(zip(by, key, strict=True))
-        partners = select(base, {column: where[column] for column in shared}).drop_duplicates("id")
-        rows.append({**where, **_row(group, partners, store)})
-    data = pd.DataFrame(rows, columns=None if rows else [*by, *_NUMBERS])
-    cells = pd.DataFrame({column: data[column].map(printed.text) for column in by})
+    for baseline in comparisons.baselines(done, by, figure):
+        base = select(done, baseline.where)
+        for key, group in done.groupby(by, sort=False, dropna=False):
+            where: dict[str, Any] = dict(zip(by, key, strict=True))
+            partners = select(base, {column: where[column] for column in baseline.within}).drop_duplicates("id")
+            rows.append({**where, "baseline": baseline.name, **_row(group, partners, store)})
+    data = pd.DataFrame(rows, columns=None if rows else [*by, "baseline", *_NUMBERS])
+    shown = [*by, *(["baseline"] if comparisons.named_in(figure) else [])]
+    cells = pd.DataFrame({column: data[column].map(printed.text) for column in shown})
     for name in ("score", "difference"):
         cells[f"{name} x100"] = [printed.fixed(100 * value, 1) for value in data[name]]
         limits = zip(data[f"{name}_low"], data[f"{name}_high"], strict=True)

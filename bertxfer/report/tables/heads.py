@@ -47,7 +47,7 @@ def differences(results: pd.DataFrame, figure: Figure) -> tuple[pd.DataFrame, li
     table = results if "head" in results else results.assign(head=None, layer=None)
     # The words of a treatment name the layer and the head, so here they would tell every head apart.
     table, more = split(table, ["task", "layer", "head"], [shown for shown in SHOWN_BY if shown[0] != "treatment"])
-    by, baseline = ["task", *more, "layer", "head"], comparisons.baseline(figure)
+    by, baseline = ["task", *more, "layer", "head"], comparisons.only_baseline(figure, "a table of heads")
     shared = comparisons.shared(["task", *more], table, baseline)
     compared = statistics.differences(table, by, baseline, shared)
     compared = compared[compared["head"].notna()].rename(columns={"mean": "difference"})

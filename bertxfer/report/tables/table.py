@@ -25,6 +25,7 @@ class Table:
 
 
 Maker = Callable[[pd.DataFrame, Figure, Store], Table]
+MakerBeside = Callable[[pd.DataFrame, Figure, Store, pd.DataFrame | None], Table]
 
 
 def sentences(*notes: str) -> str:
