@@ -17,13 +17,19 @@ from bertxfer.report.frame import frame
 from bertxfer.report.tables import make
 from bertxfer.store.store import Store
 from bertxfer.sweeps.sweep import Point
+from tests.helpers.frames import results
 from tests.helpers.stored import finish, point, seeds_of, stored
-from tests.report.test_tables import results
 
 
 def blocks(experiment: str) -> list[Figure]:
     path = conf_dir() / "experiment" / f"{experiment}.yaml"
     return figures_of(yaml.safe_load(path.read_text(encoding="utf-8"))["figure"])
+
+
+@pytest.fixture(autouse=True)
+def _hub(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the hub has is known by its name; files of some of the tasks may lie beside the checkout."""
+    monkeypatch.delenv("BERTXFER_DATA", raising=False)
 
 
 @pytest.mark.parametrize("figure", ["fig6", "fig7", "fig8"])
