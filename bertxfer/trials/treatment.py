@@ -3,7 +3,7 @@
 What every scheme does to the parts around the layers is stated here once:
 - embeddings: kept, except by `scratch`, which reinitializes them;
 - pooler: kept pretrained where the model has one, except by `scratch`;
-- classifier: always new, drawn from the `head` stream, the same for the same seed under every scheme.
+- classifier: always new, drawn from the `head` stream, the same for the same seed and task under every scheme.
 """
 
 from dataclasses import dataclass
