@@ -185,10 +185,10 @@ class _Sources:
         return new if plainly_edited else f"{new}; was {old}"
 
     def _source(self, side: str, experiment: str | None, key: str, point: ListedPoint) -> str | None:
-        composer = self._composers[side]
+        composer, experiment = self._composers[side], listing.experiment_of(str(experiment))
         try:
             if key in point.axes:
-                source = provenance.in_grids(composer, str(experiment), key, point.axes)
+                source = provenance.in_grids(composer, experiment, key, point.axes)
                 return None if source is None else source.where
             groups = [f"{axis}={value}" for axis, value in point.axes.items() if composer.is_group(axis)]
             words = (f"experiment={experiment}", *groups)

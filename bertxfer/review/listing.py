@@ -24,6 +24,7 @@ from bertxfer.trials.inputs import Inputs
 from bertxfer.trials.science import SEMANTICS
 
 FORMAT = 1
+_READING = ", reading="
 _NOT_SCIENCE = ("runtime", "grids")  # of a config
 Plain = dict[str, Any]
 
@@ -68,17 +69,26 @@ def listing(conf: Path, names: Sequence[str] | None = None) -> Listing:
     listed: dict[str, list[ListedPoint] | Broken] = {}
     for name in experiments.names(conf) if names is None else names:
         try:
-            listed[name] = _points(name, composer, inputs)
+            listed[name] = _points([f"experiment={name}"], composer, inputs)
+            for reading in composer.compose([f"experiment={name}"]).readings:
+                if reading != "text":
+                    words = [f"experiment={name}", f"reading={reading}"]
+                    listed[f"{name}{_READING}{reading}"] = _points(words, composer, inputs)
         except Exception as error:  # whatever is wrong with one experiment, the others are looked at
             listed[name] = why_broken(error, name, composer)
     return Listing(listed, list(inputs.absent), SEMANTICS)
 
 
-def _points(name: str, composer: Composer, inputs: Inputs) -> list[ListedPoint]:
+def experiment_of(listed: str) -> str:
+    """The experiment's own name, of one that is listed once for each reading."""
+    return listed.partition(_READING)[0]
+
+
+def _points(words: Sequence[str], composer: Composer, inputs: Inputs) -> list[ListedPoint]:
     shared = _Shared()
     return [
         ListedPoint(point.axes, point.trial.id, shared.parts(point.trial.science), shared.parts(config, _NOT_SCIENCE))
-        for point, config in places_of([f"experiment={name}"], composer, inputs)
+        for point, config in places_of(words, composer, inputs)
     ]
 
 
