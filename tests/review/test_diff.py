@@ -74,6 +74,18 @@ def test_a_changed_default_reaches_experiments_that_do_not_mention_it(repository
     }
 
 
+def test_an_edit_of_what_the_other_reading_means_is_seen(repository: FixtureRepository) -> None:
+    text = (repository.root / "conf" / "experiment" / "alpha.yaml").read_text()
+    repository.write("conf/experiment/alpha.yaml", text.replace("grids:", "readings: [text, code]\ngrids:"))
+    repository.commit()
+    repository.edit("conf/init/paper_code.yaml", "cut: 0.04", "cut: 0.05")
+    told = repository.diff("HEAD", status=1)
+    assert counts(told["by_name"]["alpha, reading=code"]) == (0, 0, 8, 0)
+    assert counts(told["by_name"]["alpha"]) == (0, 0, 0, 8)
+    said = repository.run("diff", "HEAD").stdout
+    assert "init.cut: 0.04 -> 0.05, conf/init/paper_code.yaml:6, chosen by `override /init: paper_code`" in said
+
+
 def test_names_orders_and_comments_change_no_trial(repository: FixtureRepository) -> None:
     repository.git("mv", "conf/experiment/gamma.yaml", "conf/experiment/renamed.yaml")
     repository.experiment("alpha", "{seed: [1, 0], k: [6, 0], scheme: incremental, task: [mini_cola, mini_sst2]}")
