@@ -57,6 +57,16 @@ def judged(outputs: list[Tensor], dev: Dataset, trial: Trial) -> Evaluation:
     }
 
 
+def by_metrics_of(trial: Trial, found: Evaluation) -> Evaluation:
+    """An evaluation as the trial asks for it now. The checkpoint that it comes from may have been written when other
+    metrics were asked for, which are no part of a trial."""
+    missing = [name for name in trial.metrics if name not in found["metrics"]]
+    added, undefined = metrics.from_predictions(trial.science.task.kind, missing, found["predictions"])
+    scores = {**found["metrics"], **added}
+    why = {**found.get("undefined", {}), **undefined}
+    return {**found, "metrics": scores, "undefined": why, "score": scores[trial.metrics[0]]}
+
+
 def _mean_loss(kind: LearnedKind, outputs: list[Tensor], labels: list[Any]) -> float:
     """The mean over all inputs of the loss that is trained with. It does not depend on how they were batched."""
     if kind.row_losses is not None:

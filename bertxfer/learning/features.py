@@ -116,7 +116,7 @@ def _make(
 
 
 def _pooled(encoder: nn.Module, layers: Tensor) -> Tensor:
-    pooler: Any = encoder.pooler
+    pooler: Any = getattr(encoder, "pooler", None)
     if pooler is None:
         raise TrialError("the model has no pretrained pooler; use probe.features=cls, or mean")
     return torch.stack([pooler(states) for states in layers])  # it takes the first token itself

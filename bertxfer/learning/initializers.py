@@ -18,7 +18,7 @@ def redraw(values: Tensor, name: str, initializer: Initializer, generator: torch
         rule, constant = initializer.biases, 0.0
     else:
         rule, constant = "draw", 0.0
-    if rule == "draw" and initializer.distribution == "shuffle":
+    if initializer.distribution == "shuffle" and rule == "draw":  # of a weight; biases and LayerNorm say so themselves
         rule = "shuffle"
     with torch.no_grad():
         if rule in ("reset", "zero"):

@@ -20,7 +20,7 @@ def facts(trial: Trial, counted: Evaluation, begin: Start, train: Dataset, dev: 
         "headline": trial.headline,
         "dev_loss": number(counted["loss"]),
         "metrics": {name: number(value) for name, value in counted["metrics"].items()},
-        "undefined": counted.get("undefined", {}),  # a checkpoint of the first release has none
+        "undefined": counted["undefined"],
         "task": science.task.name,
         "model": science.model.name,
         "treatment": science.as_dict()["treatment"],

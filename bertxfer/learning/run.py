@@ -81,6 +81,7 @@ def run(
 
     record = state.record
     counted = (record.best if science.training.report == "best" else record.last) or evaluate()
+    counted = evaluation.by_metrics_of(trial, counted)
     decay = training.decay_without_gradient(state, vocabularies.words_of(model.encoder).weight, total, science.training)
     state.forget_moments()
     vocabulary.restore(model.encoder, decay)

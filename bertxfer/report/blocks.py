@@ -12,6 +12,7 @@ from bertxfer.report.figure import Figure
 from bertxfer.report.intervals import INTERVALS
 from bertxfer.report.kinds import KINDS, Kind
 from bertxfer.report.statistics import THE_BASELINE
+from bertxfer.tasks.metrics import METRICS
 
 
 def figures_of(block: Any, typed: Mapping[str, Any] | None = None) -> list[Figure]:
@@ -66,6 +67,9 @@ def _figure(block: Any) -> Figure:
         if key in settings:
             value = settings[key]
             settings[key] = tuple(value) if isinstance(value, (list, tuple)) else (value,)
+    for name in settings.get("y", ()):
+        if name != "score" and not _is_metric(str(name)):
+            raise ConfigError("figure.y", f"{name!r} is neither score nor a metric, as metrics.accuracy is")
     for epoch in settings.get("epochs", ()):
         if type(epoch) is not int or epoch < 1:
             raise ConfigError("figure.epochs", f"{epoch!r} is not an epoch; give whole numbers from 1 on: [3, 5, 10]")
@@ -73,6 +77,11 @@ def _figure(block: Any) -> Figure:
     if kind.x is not None:
         settings["x"] = kind.x
     return Figure(**settings)
+
+
+def _is_metric(name: str) -> bool:
+    of_kinds = (known for kind in METRICS.values() for known in kind)
+    return name.startswith("metrics.") and name.removeprefix("metrics.") in of_kinds
 
 
 def _check_center(settings: dict[str, Any], kind: Kind) -> None:
@@ -86,7 +95,7 @@ def _check_center(settings: dict[str, Any], kind: Kind) -> None:
         raise ConfigError("figure.center", f"kind={kind.name} can only show means, not {center}")
     if "interval" in settings:
         named = settings["interval"]
-        raise ConfigError("figure.interval", f"{named!r} is of means; with center={center} leave it out, or type null")
+        raise ConfigError("figure.interval", f"{named!r} is of means; center={center} has none: figure.interval=null")
     settings["interval"] = "none"
 
 

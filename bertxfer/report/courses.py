@@ -8,6 +8,7 @@ from bertxfer.report.figure import Figure
 from bertxfer.store.store import Store
 
 LOSS = "dev_loss"
+KEYS = ["id", "headline"]  # a trial may be looked at by two metrics
 
 
 def is_loss(figure: Figure) -> bool:
@@ -18,13 +19,14 @@ def is_loss(figure: Figure) -> bool:
 
 
 def courses(done: pd.DataFrame, figure: Figure, store: Store) -> pd.DataFrame:
-    """`id`, `epoch` and `y` of finished trials. One that was stored before there were dev losses has no row of them."""
+    """`id`, `headline`, `epoch` and `y` of finished trials, each by every metric that it is looked at by. One that was
+    stored before there were dev losses has no row of them."""
     history = stored.history(done["id"], store)
     history = history[history["epoch"].notna()].astype({"epoch": "int64"})
     history = history.merge(done[["id", "headline"]].drop_duplicates(), on="id")
     names = [LOSS] * len(history) if is_loss(figure) else history["headline"]
     values = [row.get(name) for row, name in zip(history.to_dict("records"), names, strict=True)]
-    found = history[["id", "epoch"]].assign(y=pd.Series(values, history.index, dtype="float64"))
+    found = history[[*KEYS, "epoch"]].assign(y=pd.Series(values, history.index, dtype="float64"))
     return found[found.groupby("id")["y"].transform("count") > 0] if is_loss(figure) else found
 
 

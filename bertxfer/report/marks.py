@@ -84,12 +84,14 @@ def means(places: pd.DataFrame, interval: str, role: str, center: str = "mean") 
 
 
 def followed(places: pd.DataFrame, each: pd.DataFrame, interval: str, notes: list[str]) -> Marks:
-    """Means over seeds of a value that each trial has at each x; `each` has the rows id, x, y."""
+    """Means over seeds of a value that each trial has at each x; `each` has the rows id, x, y, and a headline
+    where a value belongs to one metric."""
     done = places[places["state"] == "done"]
     undefined = int(each["y"].isna().sum())
     if undefined:
         notes = [*notes, f"{undefined} of {len(each)} values are not defined; no mean includes them."]
-    return Marks(means(done.drop(columns=["x", "y"]).merge(each, on="id"), interval, "mean"), notes)
+    keys = [key for key in ("id", "headline") if key in each]
+    return Marks(means(done.drop(columns=["x", "y"]).merge(each, on=keys), interval, "mean"), notes)
 
 
 def as_first_seen(table: pd.DataFrame, places: pd.DataFrame) -> pd.DataFrame:

@@ -48,9 +48,11 @@ def export(path: Path, store: Store) -> tuple[pd.DataFrame, list[str]]:
 
 
 def _plain(table: pd.DataFrame) -> pd.DataFrame:
-    """One type per column: what is a number here and a word there (data.n: 500, all) becomes text."""
-    first = ["id", "group", "model", "task", "treatment", "seed", "state", "score", "undefined"]
+    """One type per column: what is a number here and a word there (data.n: 500, all) becomes text. A group has one
+    headline, so that its scores can be averaged."""
+    first = ["id", "group", "model", "task", "treatment", "seed", "state", "headline", "score", "undefined"]
     table = table.drop(columns="settings")
+    table["group"] = table["group"] + "-" + table["headline"].fillna("?")
     table = table[[*first, *(column for column in table.columns if column not in first)]].copy()
     for column in table.columns:
         kinds = {type(value) for value in table[column].dropna()} if table[column].dtype == object else set()

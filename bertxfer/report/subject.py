@@ -11,7 +11,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from bertxfer.config import command_line, experiments
 from bertxfer.config.composer import Composer
-from bertxfer.config.overrides import parsed
+from bertxfer.config.overrides import is_drawing, parsed
 from bertxfer.config.schema import conf_dir
 from bertxfer.errors import BertxferError, ConfigError
 from bertxfer.store.store import Store
@@ -50,7 +50,8 @@ class Subject:
 
 
 def _is_shared(key: str) -> bool:
-    return key in ("task", "data.root", "scale", "reading") or key.split(".")[0] in ("model", "runtime")
+    shared = ("data.root", "data.dev_n", "scale", "reading")
+    return key in shared or key.split(".")[0] in ("task", "model", "runtime")
 
 
 def of_words(words: Sequence[str], output_dir: Path | None = None, config_dirs: Sequence[str] = ()) -> Subject:
@@ -60,10 +61,10 @@ def of_words(words: Sequence[str], output_dir: Path | None = None, config_dirs: 
     wanted = sweep.sweep_of(ours, composer)
     root = (output_dir or Path(wanted.runtime.output_dir)).absolute()
     flags = [word for folder in config_dirs for word in ("--config-dir", folder)]
-    typed = [*flags, "-m", *words]
+    run = [word for word in words if not is_drawing(word.split("=", 1)[0].lstrip("+"))]
     # With it a run writes where this report looked.
     output = [f"runtime.output_dir={output_dir}"] if output_dir else []
-    commands = [_command(*typed, *output), _command("report", *typed, *output)]
+    commands = [_command(*flags, "-m", *run, *output), _command("report", *flags, "-m", *words, *output)]
     return _subject(manifest.name_of(wanted), ours, wanted.points, Store(root), commands, composer)
 
 
@@ -87,8 +88,9 @@ def _subject(
     config = _of_experiment(composer, experiment, words)
     reading = config.reading if config.get("readings") else None
     block = OmegaConf.to_container(config.figure) if config.get("figure") is not None else None
-    interval = {"interval": config.error_bars} if config.get("error_bars") else {}
-    typed = {**interval, **_figure_keys(words)}
+    typed_bars = [word.split("=", 1)[1] for word in words if word.split("=", 1)[0] == "error_bars"]
+    bars = typed_bars[-1] if typed_bars else config.get("error_bars")
+    typed = {**({"interval": bars} if bars not in (None, "null") else {}), **_figure_keys(words)}
     return Subject(
         name, experiment, config.get("description"), reading, block, typed, points, store, commands, words, composer
     )
@@ -110,7 +112,7 @@ def _of_experiment(composer: Composer, experiment: str | None, words: Sequence[s
     """What an experiment says of itself today; one that is gone says nothing, and its trials remain."""
     if experiment is None or experiment not in _experiments(composer):
         return OmegaConf.create({})
-    chosen = [word for word in words if word.split("=", 1)[0] in ("reading", "error_bars")]
+    chosen = [word for word in words if word.split("=", 1)[0] == "reading"]
     return composer.compose([f"experiment={experiment}", *chosen])
 
 

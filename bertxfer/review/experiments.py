@@ -28,7 +28,10 @@ class Preset:
 def presets(words: Sequence[str], composer: Composer, output_dir: Path | None) -> Iterator[Preset]:
     """Each experiment with these overrides added (model=mini), in the order of their names."""
     for name in experiments.names(composer.conf):
-        description = str(composer.compose([f"experiment={name}"]).description or "")
+        composed = composer.compose([f"experiment={name}"])
+        if any(word.startswith("reading=") and word[len("reading=") :] not in composed.readings for word in words):
+            continue  # it has no such reading
+        description = str(composed.description or "")
         try:
             planned = plan([f"experiment={name}", *words], True, composer, Inputs(), output_dir)
         except BertxferError as error:

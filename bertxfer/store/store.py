@@ -55,29 +55,36 @@ class Store:
         return result
 
     def scored(self, trial: Trial) -> Result | None:
-        """The trial's result with the metric that is asked for now as its score: it may have been run for another."""
+        """The trial's result by the metrics that are asked for now: it may have been run for others."""
         result = self.result(trial.id)
         headline = trial.headline
         if result is None or headline is None:
             return result
+        if missing := [name for name in trial.metrics if name not in result["metrics"]]:
+            result = self._measured(trial, missing, result)
         if headline == (result.get("headline") or trial.science.task.headline or headline):
             return result
         if headline not in result["metrics"]:
-            result["metrics"] |= self._measured(trial, headline)
+            path = self.folder(trial.id) / "predictions.parquet"
+            raise BertxferError(f"{headline} was not measured when the trial was run, and {path} cannot be read")
         return {**result, "headline": headline, "score": result["metrics"][headline]}
 
-    def _measured(self, trial: Trial, metric: str) -> dict[str, float | None]:
-        """A metric that was not asked for when the trial was run, from its predictions."""
+    def _measured(self, trial: Trial, names: Sequence[str], result: Result) -> Result:
+        """With metrics that were not asked for when the trial was run, from its predictions if they are there."""
         from pyarrow import ArrowException, parquet
 
-        path = self.folder(trial.id) / "predictions.parquet"
         try:
+            path = self.folder(trial.id) / "predictions.parquet"
             columns = parquet.read_table(path, columns=["label", "prediction"]).to_pydict()
-        except (OSError, ArrowException) as error:
-            reason = " ".join(str(error).split())
-            raise BertxferError(f"{path} cannot be read ({reason}), and {metric} was not measured then") from error
-        scores = metrics.score(trial.science.task.kind, [metric], columns["label"], columns["prediction"])
-        return {metric: number(scores[metric])}
+        except (OSError, ArrowException):
+            return result
+        scores, undefined = metrics.from_predictions(trial.science.task.kind, names, columns)
+        added = {name: number(value) for name, value in scores.items()}
+        return {
+            **result,
+            "metrics": {**result["metrics"], **added},
+            "undefined": {**(result["undefined"] or {}), **undefined},
+        }
 
     def result_alone(self, trial_id: str) -> Result | None:
         """The same without checking the config, for callers that read thousands."""

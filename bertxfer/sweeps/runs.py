@@ -57,8 +57,9 @@ def run_sweep(sweep: Sweep, launcher: Launcher) -> list[Result | None]:
     launched = launcher.run(frozen) if missing else None
     _tidy(frozen, Queue(store, None, launcher.rules))
     results = [store.scored(trial) for trial in frozen.trials]
-    pairs = zip(frozen.trials, results, strict=True)
-    summary.print_table([(trial.science, result) for trial, result in pairs if result is not None])
+    looks = {(point.trial.id, point.trial.headline): point.trial for point in frozen.points}.values()
+    seen = [(trial.science, store.scored(trial)) for trial in looks]
+    summary.print_table([(science, result) for science, result in seen if result is not None])
     done = [trial_id for trial_id, result in zip(ids, results, strict=True) if result is not None]
     print(f"{len(done)} of {len(ids)} trials done, results in {store.root / 'trials'}")
     if launched is not None and not launched.waited_for:

@@ -18,6 +18,7 @@ from bertxfer.sweeps.queue import Queue, Situation
 from bertxfer.sweeps.summary import score_text
 from bertxfer.trials import chains
 from bertxfer.trials.science import Science
+from bertxfer.trials.trial import Trial
 
 STATES = ("done", "running", "failed", "waiting")
 MANY = 500  # trials; a framed table takes 2 ms a row to lay out
@@ -75,7 +76,7 @@ def _show_sweep(console: Console, sweep: Manifest) -> None:
         science = trial.science
         state = watch.situations[trial.id].state
         size = science.data.n or (f"{science.data.fraction:g} of all" if science.data.fraction else "all")
-        detail = _detail(sweep.store, trial.id, watch.situations[trial.id])
+        detail = _detail(sweep.store, trial, watch.situations[trial.id])
         seed = str(science.seeds["order"])
         rows.append((trial.id, science.task.name, str(size), seed, chains.describe(science), state, detail))
     if len(rows) > MANY:
@@ -95,14 +96,16 @@ def _print_lines(rows: Sequence[tuple[str, ...]]) -> None:
         print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
 
 
-def _detail(store: Store, trial_id: str, situation: Situation) -> str:
-    latest = situation.latest
+def _detail(store: Store, trial: Trial, situation: Situation) -> str:
+    latest, trial_id = situation.latest, trial.id
     if situation.state == "done":
         try:
-            result = store.result(trial_id)
+            result = store.scored(trial)
         except BertxferError as error:
             return str(error)
-        return score_text(result) if result is not None else ""
+        if result is None:
+            return ""
+        return f"{score_text(result)} {result.get('headline') or trial.headline or ''}".rstrip()
     if situation.state == "running" and latest is not None:
         where = latest.owner.get("slurm_job") or str(latest.owner.get("host", "?")).split()[0]
         return f"attempt {latest.number} on {where}, last heard from {max(0.0, latest.silent_for):.0f} s ago"
@@ -122,7 +125,7 @@ def _show_trial(console: Console, store: Store, trial_id: str) -> None:
         "task": science.task.name,
         "treatment": chains.describe(science),
         "seeds": science.seeds,
-        "detail": store.why_failed(trial_id) if failed else _detail(store, trial_id, situation),
+        "detail": store.why_failed(trial_id) if failed else _detail(store, Trial(trial_id, science, ""), situation),
         "attempts": len(list((store.folder(trial_id) / "attempts").glob("*.json"))),
         "folder": store.folder(trial_id),
     }

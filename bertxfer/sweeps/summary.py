@@ -30,18 +30,21 @@ def score_text(result: Result) -> str:
     return f"undefined ({reasons[0]})" if reasons else "undefined"
 
 
-Column = tuple[str, str, int | str]  # model, task, training rows
+Column = tuple[str, str, int | str, str]  # model, task, training rows, metric
 
 
 def print_table(trials: Sequence[tuple[Science, Result]]) -> None:
-    """Median, and mean with sd, of the scores x100: one row per treatment, one column per model, task and size.
+    """Median, and mean with sd, of the scores x100: one row per treatment, one column per model, task, size and metric.
 
     Only replicates are averaged: whatever else differs between the trials of a cell is named in their rows.
     """
     if not trials:
         return
     results = [result for _, result in trials]
-    columns: list[Column] = [(result["model"], result["task"], result["n_train"]) for result in results]
+    columns: list[Column] = [
+        (result["model"], result["task"], result["n_train"], result.get("headline") or science.task.headline or "")
+        for science, result in trials
+    ]
     rows: dict[str, dict[Column, list[float | None]]] = {}
     for label, column, result in zip(
         _labels([science for science, _ in trials], columns), columns, results, strict=True
@@ -50,8 +53,10 @@ def print_table(trials: Sequence[tuple[Science, Result]]) -> None:
     shown = list(dict.fromkeys(columns))
     table = Table(title="scores x100: median (mean ± sd, trials)")
     table.add_column("treatment")
-    for model, task, n in shown:
-        table.add_column(f"{task}\n{model}, n={n}", justify="right")
+    several = len({(task, metric) for _, task, _, metric in shown}) > len({task for _, task, _, _ in shown})
+    for model, task, n, metric in shown:
+        named = f"{task} ({metric})" if several else task
+        table.add_column(f"{named}\n{model}, n={n}", justify="right")
     for label, cells in rows.items():
         table.add_row(label, *(_cell(cells.get(column, [])) for column in shown))
     console = Console(markup=False, emoji=False)  # names and reasons are text, whatever brackets they have

@@ -147,6 +147,15 @@ def score(kind: str, names: Sequence[str], references: Sequence[Any], prediction
     return {name: METRICS[kind][name].score(references, predictions) for name in names}
 
 
+def from_predictions(
+    kind: str, names: Sequence[str], columns: Mapping[str, Sequence[Any]]
+) -> tuple[dict[str, float], dict[str, str]]:
+    """The named metrics of a table of predictions, and why some of them are not defined."""
+    references, predictions = columns["label"], columns["prediction"]
+    scores = score(kind, names, references, predictions)
+    return scores, why_undefined(scores, references, predictions)
+
+
 def why_undefined(scores: Mapping[str, float], references: Sequence[Any], predictions: Sequence[Any]) -> dict[str, str]:
     """For every score that is nan, what it would take to be a number."""
     return {name: _why(name, references, predictions) for name, value in scores.items() if math.isnan(value)}

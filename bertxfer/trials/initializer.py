@@ -22,7 +22,10 @@ def initializer_of(config: Config) -> Initializer:
     init = config.init
     sd = None if init.distribution == "shuffle" else _required("init.sd", init.sd)
     cut = _required("init.cut", init.cut) if init.distribution == "truncated_normal" else None
-    return Initializer(init.distribution, sd, cut, init.biases, "keep" if config.keep_layernorm else init.layernorm)
+    biases, layernorm = init.biases, "keep" if config.keep_layernorm else init.layernorm
+    if init.distribution == "shuffle":  # drawing from a tensor's own values is shuffling them
+        biases, layernorm = ("shuffle" if rule == "draw" else rule for rule in (biases, layernorm))
+    return Initializer(init.distribution, sd, cut, biases, layernorm)
 
 
 def _required(key: str, value: float | None) -> float:

@@ -22,6 +22,7 @@ from bertxfer.trials import chains
 from bertxfer.trials.science import Science
 from bertxfer.trials.trial import Trial
 from tests.helpers.commands import Run, tiny_words
+from tests.helpers.families import small
 from tests.helpers.running import RUNTIME, attempts, drained, result, trial
 
 PROBE = ("training=probe", "optimizer.lr=0.02", "data.n=40", "training.epochs=6", "training.patience=2")
@@ -276,3 +277,12 @@ def test_probes_that_cannot_be_run(words: str, key: str) -> None:
 def test_layers_can_be_counted_from_above() -> None:
     words = ("training=probe_removed", "model=mini")
     assert trial(*words, "probe.removed=3").id == trial(*words, "probe.layer=9").id
+
+
+@pytest.mark.parametrize("family", ["distilbert", "electra"])
+def test_a_model_without_a_pooler_says_so(family: str, tmp_path: Path) -> None:
+    folder = small(family, tmp_path, 2, 2, 16)
+    one = trial(f"model.name={folder}", "model=other", *REMOVED, "probe.removed=0")
+    store = Store(tmp_path / "out")
+    drained(store, one)
+    assert "the model has no pretrained pooler; use probe.features=cls, or mean" in store.why_failed(one.id)

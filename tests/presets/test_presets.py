@@ -9,6 +9,7 @@ import pytest
 from omegaconf import OmegaConf
 
 from bertxfer.config.composer import Composer
+from bertxfer.config.experiments import names
 from bertxfer.config.schema import conf_dir
 from bertxfer.report import page, subject
 from bertxfer.report.frame import completeness, frame
@@ -19,10 +20,7 @@ from bertxfer.sweeps.launchers.inline import Inline
 from bertxfer.sweeps.sweep import Sweep, notes_of, sweep_of
 from tests.helpers.officialdata import write_official
 
-PRESETS = sorted(
-    path.relative_to(conf_dir() / "experiment").with_suffix("").as_posix()
-    for path in (conf_dir() / "experiment").rglob("*.yaml")
-)
+PRESETS = sorted(names(conf_dir()))
 OTHER_READINGS = [preset for preset in PRESETS if preset.startswith(("tamkin2020/", "singh2020/"))]
 HEADS = 4 * 12 + 1
 # Distinct trials on BERT-base, counted by hand from the papers: tasks x places x trials.

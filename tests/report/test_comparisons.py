@@ -65,15 +65,15 @@ def test_a_block_is_tested_for_being_necessary_and_for_being_sufficient(composer
     table = made([*blocks, *levels(seeds=8)], score, figure, tmp_path)
     cells = table.cells[["preserve", "block", "baseline", "difference x100"]].values.tolist()
     assert cells == [
-        ["False", "1", "full BERT", "-10.0"],
-        ["False", "4", "full BERT", cells[1][3]],
-        ["True", "1", "full BERT", "-30.0"],
-        ["True", "4", "full BERT", "-40.0"],
+        ["block reinitialized", "1", "full BERT", "-10.0"],
+        ["block reinitialized", "4", "full BERT", cells[1][3]],
+        ["block preserved", "1", "full BERT", "-30.0"],
+        ["block preserved", "4", "full BERT", "-40.0"],
         ["-", "-", "full BERT", "-40.0"],  # embeddings only
-        ["False", "1", "embeddings only", "+30.0"],
-        ["False", "4", "embeddings only", "+40.0"],
-        ["True", "1", "embeddings only", "+10.0"],
-        ["True", "4", "embeddings only", cells[8][3]],
+        ["block reinitialized", "1", "embeddings only", "+30.0"],
+        ["block reinitialized", "4", "embeddings only", "+40.0"],
+        ["block preserved", "1", "embeddings only", "+10.0"],
+        ["block preserved", "4", "embeddings only", cells[8][3]],
     ]
     assert cells[1][3] in ("+0.0", "-0.0") and cells[8][3] in ("+0.0", "-0.0")
     words = table.cells["in words"]
@@ -293,9 +293,9 @@ def test_tasks_that_need_the_same_blocks_are_alike(composer: Composer, tmp_path:
     (table,) = make(results, figure, store)
     shown = table.cells[["preserve", "tasks compared", "Spearman", "95% interval", "places", "seeds"]]
     assert shown[table.data["preserve"].eq(False)].values.tolist() == [
-        ["False", "mini_sst2, mini_qnli", "1.00", "1.00 to 1.00", "4", "6"],
-        ["False", "mini_sst2, mini_cola", "-1.00", "-1.00 to -1.00", "4", "6"],
-        ["False", "mini_qnli, mini_cola", "-1.00", "-1.00 to -1.00", "4", "6"],
+        ["block reinitialized", "mini_sst2, mini_qnli", "1.00", "1.00 to 1.00", "4", "6"],
+        ["block reinitialized", "mini_sst2, mini_cola", "-1.00", "-1.00 to -1.00", "4", "6"],
+        ["block reinitialized", "mini_qnli, mini_cola", "-1.00", "-1.00 to -1.00", "4", "6"],
     ]
     assert [words.split(":")[0] for words in table.cells["in words"][:3]] == ["alike", "opposed", "opposed"]
     assert table.cells["in words"][3:].str.startswith("no similarity shown: rank correlation").all()

@@ -288,7 +288,7 @@ def test_one_specification_gives_every_file(tmp_path: Path) -> None:
         ({"kind": "loss", "center": "median"}, "figure.center: kind=loss can only show means"),
         (
             {"kind": "curves", "x": "k", "center": "median", "interval": "t95"},
-            "figure.interval: 't95' is of means; with center=median leave it out, or type null",
+            "figure.interval: 't95' is of means; center=median has none: figure.interval=null",
         ),
     ],
 )

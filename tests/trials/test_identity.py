@@ -28,6 +28,7 @@ def trial_id(*words: str) -> str:
         ("scheme=single layer=[4,5]", "scheme=localized block=4 block_size=2"),
         ("scheme=incremental k=6 init=weights", "scheme=incremental k=6 init=weights keep_layernorm=true"),
         ("scheme=delete layer=[2,3]", "scheme=delete layer=[3,2,3]"),
+        ("scheme=single layer=1 init=shuffle", "scheme=single layer=1 init=shuffle init.biases=draw"),
         ("task.metrics=[accuracy]", "task.metrics=[accuracy,f1] task.headline=f1"),
         ("optimizer=adam", "optimizer=adamw optimizer.weight_decay=0"),
         ("scheme=baseline", "scheme=baseline init=normal seeds.redraw=7"),

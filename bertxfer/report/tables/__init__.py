@@ -49,8 +49,16 @@ def make(results: pd.DataFrame, figure: Figure, store: Store, dashed: pd.DataFra
             table = MAKERS[name](results, figure, store)
         else:
             raise ConfigError("figure.tables", f"{name!r} is not one of {', '.join([*MAKERS, *BESIDE])}")
-        made.append(_labelled(table, results))
+        made.append(_labelled(_in_words(table, figure), results))
     return made
+
+
+def _in_words(table: Table, figure: Figure) -> Table:
+    """With the values of series in the words that the block has for them."""
+    labels = {str(key): str(words) for key, words in figure.series_labels.items()}
+    columns = [column for column in figure.series if column in table.cells]
+    worded = {column: [labels.get(v, labels.get(v.lower(), v)) for v in table.cells[column]] for column in columns}
+    return replace(table, cells=table.cells.assign(**worded))
 
 
 def _labelled(table: Table, results: pd.DataFrame) -> Table:

@@ -8,10 +8,10 @@ import pandas as pd
 from bertxfer.report import comparisons, statistics
 from bertxfer.report import frame as frames
 from bertxfer.report.cells import interval_words, mean_cell
-from bertxfer.report.courses import LOSS, courses, is_loss, without_loss
+from bertxfer.report.courses import KEYS, LOSS, courses, is_loss, without_loss
 from bertxfer.report.figure import Figure
 from bertxfer.report.frame import select
-from bertxfer.report.tables.scores import labelled, wide
+from bertxfer.report.tables.scores import wide
 from bertxfer.report.tables.table import Table, sentences
 from bertxfer.store.store import Store
 
@@ -24,13 +24,11 @@ def by_epoch(results: pd.DataFrame, figure: Figure, store: Store) -> Table:
     done = table[table["state"] == "done"].drop_duplicates([*by, "id"])
     found = courses(done, figure, store)
     epochs = figure.epochs or tuple(sorted(set(found["epoch"])))
-    reached = done.drop(columns="y").merge(found[found["epoch"].isin(epochs)], on="id")
+    reached = done.drop(columns="y").merge(found[found["epoch"].isin(epochs)], on=KEYS)
     data = statistics.summarize(reached, [*by, "epoch"], "y", figure.interval)
     data = data.sort_values("epoch", kind="stable")
     rows = wide(data.assign(column=[f"epoch {epoch}" for epoch in data["epoch"]]), by, _loss if loss else mean_cell)
     cells = rows.reindex(columns=[*by, *(f"epoch {epoch}" for epoch in epochs)], fill_value="-")
-    for column in figure.series:
-        cells[column] = labelled(cells[column], figure) if column in cells else []
     last = found.groupby("id")["epoch"].max()
     early = int((last < max(epochs, default=0)).sum())
     note = sentences(

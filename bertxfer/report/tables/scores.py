@@ -47,8 +47,6 @@ def _scores(results: pd.DataFrame, figure: Figure, name: str, center: str) -> Ta
         level, more = apart(select(everywhere, where), keys, figure)
         parts.append(level.assign(level=str(words)))
         cells[str(words)] = _matched(cells, level, keys, more, cell)
-    for column in figure.series:
-        cells[column] = labelled(cells[column], figure) if column in cells else []
     note = sentences(str(frames.completeness(results)), under_table(center, figure.interval, data))
     title = f"{CENTERS[center].title} of scores x100"
     title += f", columns: {figure.x_label or x}" if x is not None else ""
@@ -70,12 +68,6 @@ def wide(data: pd.DataFrame, rows_by: Sequence[str], cell: Cell) -> pd.DataFrame
         rows.setdefault(key, dict.fromkeys(names, "-"))[record["column"]] = cell(record)
     cells = pd.DataFrame([{**dict(zip(rows_by, key, strict=True)), **row} for key, row in rows.items()])
     return cells if len(cells) else pd.DataFrame(columns=[*rows_by, *names])
-
-
-def labelled(column: "pd.Series[Any]", figure: Figure) -> list[str]:
-    """The values of a series in the words that the block has for them."""
-    labels = {str(key): str(words) for key, words in figure.series_labels.items()}
-    return [labels.get(value, labels.get(value.lower(), value)) for value in column]
 
 
 def _matched(
