@@ -56,10 +56,11 @@ def run_sweep(sweep: Sweep, launcher: Launcher) -> list[Result | None]:
     print(f"sweep {frozen.name}: {len(ids)} trials, {len(ids) - missing} done before", flush=True)
     launched = launcher.run(frozen) if missing else None
     _tidy(frozen, Queue(store, None, launcher.rules))
-    results = [store.scored(trial) for trial in frozen.trials]
-    looks = {(point.trial.id, point.trial.headline): point.trial for point in frozen.points}.values()
-    seen = [(trial.science, store.scored(trial)) for trial in looks]
-    summary.print_table([(science, result) for science, result in seen if result is not None])
+    # A trial is read once for each metric that it is looked at by.
+    looks = {(trial.id, trial.headline): trial for trial in (*frozen.trials, *(p.trial for p in frozen.points))}
+    found = {look: store.scored(trial) for look, trial in looks.items()}
+    summary.print_table([(looks[look].science, result) for look, result in found.items() if result is not None])
+    results = [found[trial.id, trial.headline] for trial in frozen.trials]
     done = [trial_id for trial_id, result in zip(ids, results, strict=True) if result is not None]
     print(f"{len(done)} of {len(ids)} trials done, results in {store.root / 'trials'}")
     if launched is not None and not launched.waited_for:
