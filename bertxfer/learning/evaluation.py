@@ -46,14 +46,14 @@ def judged(outputs: list[Tensor], dev: Dataset, trial: Trial) -> Evaluation:
     _refuse_non_finite(outputs, dev)
     task = trial.science.task
     kind = kinds.of(task.kind)
-    predictions, references, columns = kind.predicted(outputs, dev, task)
-    scores = metrics.score(task.kind, trial.metrics, references, predictions)
+    columns = {"index": dev.indices, **kind.predicted(outputs, dev, task).columns}
+    scores, undefined = metrics.from_predictions(task.kind, trial.metrics, columns)
     return {
         "score": scores[trial.metrics[0]],
         "metrics": scores,
         "loss": _mean_loss(kind, outputs, dev.labels),
-        "undefined": metrics.why_undefined(scores, references, predictions),
-        "predictions": {"index": dev.indices, **columns},
+        "undefined": undefined,
+        "predictions": columns,
     }
 
 

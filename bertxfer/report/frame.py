@@ -182,17 +182,17 @@ def _outcome(trial: Trial, store: Store) -> dict[str, Any]:
     except BertxferError as error:  # a damaged folder: no number of it can be trusted
         return _without_result(trial, "failed", str(error))
     if result is not None:
-        return _with_result(result, trial)
+        return _with_result(result)
     if (store.folder(trial.id) / "failure.json").is_file():
         return _without_result(trial, "failed", store.why_failed(trial.id))
     return _without_result(trial, "missing", None)
 
 
-def _with_result(result: Result, trial: Trial) -> dict[str, Any]:
+def _with_result(result: Result) -> dict[str, Any]:
     undefined = result["score"] is None
     return {
         "state": "done",
-        "headline": trial.headline or result.get("headline"),
+        "headline": result["headline"],
         "reason": score_text(result) if undefined else None,
         "score": _number(result["score"]),
         "undefined": undefined,

@@ -55,15 +55,17 @@ class Store:
         return result
 
     def scored(self, trial: Trial) -> Result | None:
-        """The trial's result by the metrics that are asked for now: it may have been run for others."""
+        """The trial's result by the metrics that are asked for now: it may have been run for others. Its `headline` says
+        which one `score` is, also where the stored result does not."""
         result = self.result(trial.id)
-        headline = trial.headline
-        if result is None or headline is None:
-            return result
+        if result is None:
+            return None
         if missing := [name for name in trial.metrics if name not in result["metrics"]]:
             result = self._measured(trial, missing, result)
-        if headline == (result.get("headline") or trial.science.task.headline or headline):
-            return result
+        was = result.get("headline") or trial.science.task.headline  # which was part of the science before semantics 3
+        headline = trial.headline or was
+        if headline == (was or headline):
+            return {**result, "headline": headline}
         if headline not in result["metrics"]:
             path = self.folder(trial.id) / "predictions.parquet"
             raise BertxferError(f"{headline} was not measured when the trial was run, and {path} cannot be read")

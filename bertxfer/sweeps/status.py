@@ -103,9 +103,7 @@ def _detail(store: Store, trial: Trial, situation: Situation) -> str:
             result = store.scored(trial)
         except BertxferError as error:
             return str(error)
-        if result is None:
-            return ""
-        return f"{score_text(result)} {result.get('headline') or trial.headline or ''}".rstrip()
+        return "" if result is None else f"{score_text(result)} {result['headline'] or ''}".rstrip()
     if situation.state == "running" and latest is not None:
         where = latest.owner.get("slurm_job") or str(latest.owner.get("host", "?")).split()[0]
         return f"attempt {latest.number} on {where}, last heard from {max(0.0, latest.silent_for):.0f} s ago"

@@ -41,10 +41,7 @@ def print_table(trials: Sequence[tuple[Science, Result]]) -> None:
     if not trials:
         return
     results = [result for _, result in trials]
-    columns: list[Column] = [
-        (result["model"], result["task"], result["n_train"], result.get("headline") or science.task.headline or "")
-        for science, result in trials
-    ]
+    columns: list[Column] = [(r["model"], r["task"], r["n_train"], r["headline"]) for r in results]
     rows: dict[str, dict[Column, list[float | None]]] = {}
     for label, column, result in zip(
         _labels([science for science, _ in trials], columns), columns, results, strict=True

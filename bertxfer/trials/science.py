@@ -93,7 +93,7 @@ class Science:
     @property
     def depth(self) -> int:
         """How many layers the encoder has when it is trained."""
-        return len(self.treatment.order) or self.model.layers
+        return self.treatment.depth(self.model.layers)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data. What was added later and is not used leaves no mark, so that older ids stay what they were."""

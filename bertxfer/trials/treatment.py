@@ -27,6 +27,10 @@ class Treatment:
     initializer: Initializer | None = None
     lr_factor: float = 1.0
 
+    def depth(self, layers: int) -> int:
+        """How many layers are left of a model that has so many."""
+        return len(self.order) or layers
+
 
 def describe(treatment: Treatment) -> str:
     """The treatment in a table's few words."""

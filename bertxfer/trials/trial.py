@@ -63,7 +63,7 @@ def trial_of(config: Config, inputs: Inputs | None = None) -> Trial:
         last,
         treatment,
         chain,
-        _probe(config, len(treatment.order) or model.layers),
+        _probe(config, treatment.depth(model.layers)),
         partial(stream_seed, config),
     )
     return Trial(
