@@ -55,8 +55,8 @@ class Store:
         return result
 
     def scored(self, trial: Trial) -> Result | None:
-        """The trial's result by the metrics that are asked for now: it may have been run for others. Its `headline` says
-        which one `score` is, also where the stored result does not."""
+        """The trial's result by the metrics that are asked for now: it may have been run for others. Its `headline`
+        says which one `score` is, also where the stored result does not."""
         result = self.result(trial.id)
         if result is None:
             return None
