@@ -1,12 +1,13 @@
 """Writing that a crash cannot leave half done, and identifying files by their content."""
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
+import stat
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ def write_whole(
     temporary = Path(made)
     try:
         write(temporary)
-        _sync(temporary)
+        sync(temporary)
         temporary.chmod(0o666 & ~umask())  # mkstemp's 0600 would hide results from the rest of a group
         if name is not None:
             path = path.with_name(name(temporary))
@@ -40,7 +41,7 @@ def write_whole(
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    _sync(path.parent)
+    sync(path.parent)
     return path
 
 
@@ -61,28 +62,87 @@ def digest(path: Path) -> str:
     return content.hexdigest()[:32]
 
 
-def version(paths: Iterable[Path], names: Callable[[Path], str] = lambda path: path.name) -> str:
-    """A digest of some files' names and content, which is read again only if a size or a time has changed."""
-    stamps = tuple((names(path), str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in sorted(paths))
-    return _version(stamps)
-
-
-@lru_cache(maxsize=64)
-def _version(stamps: tuple[tuple[str, str, int, int], ...]) -> str:
-    whole = hashlib.sha256()
-    for name, path, _, _ in stamps:
-        whole.update(f"{name} {digest(Path(path))}\n".encode())
-    return whole.hexdigest()[:16]
-
-
 @contextlib.contextmanager
-def alone(lock: Path) -> Iterator[None]:
-    """Holds the lock. Where the file system has none, or its holder seems to be suspended, two workers may do the same
-    work, which harms nothing."""
+def alone(lock: Path, seconds: float = PATIENCE) -> Iterator[None]:
+    """Holds the lock, for which it waits so long at most. Where the file system has none, or its holder seems to be
+    suspended, two processes may do the same work, which harms nothing."""
     with contextlib.ExitStack() as held:
-        with contextlib.suppress(NotImplementedError, Timeout):
-            held.enter_context(FileLock(lock, timeout=PATIENCE))
+        try:
+            held.enter_context(FileLock(lock, timeout=seconds))
+        except (NotImplementedError, Timeout):
+            pass
+        except OSError as error:
+            if error.errno not in _NO_LOCKS:
+                raise
         yield
+
+
+_NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
+
+
+def link_within(root: Path, *parts: str) -> Path | None:
+    """The first link on the way from a root to a path below it. Whoever may write there can plant one, so what lies
+    behind it is not ours to write to or to delete."""
+    path = root
+    for part in parts:
+        path = path / part
+        if path.is_symlink():
+            return path
+    return None
+
+
+def refuse_links(root: Path, *parts: str) -> None:
+    """Raises if a link is on the way from a root to a path below it."""
+    link = link_within(root, *parts)
+    if link is not None:
+        raise OSError(errno.ELOOP, "it is a link, which is not followed; remove it", str(link))
+
+
+def mark(path: Path) -> None:
+    """Makes an empty file, unless there is something of that name."""
+    with contextlib.suppress(FileExistsError):
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666))
+
+
+def read_plain(path: Path, follow: bool = False) -> tuple[bytes, float]:
+    """The content of a plain file and when it was last changed; whatever else has that name is an error, a link too
+    unless it is to be followed.
+
+    Opening it makes network file systems ask for its time anew.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | (0 if follow else os.O_NOFOLLOW))
+    try:
+        told = os.fstat(descriptor)
+        if not stat.S_ISREG(told.st_mode):
+            raise OSError(errno.EINVAL, "it is not a plain file", str(path))
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            return file.read(), told.st_mtime
+    finally:
+        os.close(descriptor)
+
+
+def read_json(path: Path, follow: bool = False) -> Any:
+    """What a plain file says. Whoever opened a pipe of that name would wait for ever."""
+    return json.loads(read_plain(path, follow)[0])
+
+
+def touch(path: Path) -> None:
+    """Gives a file that is there the present time; a link in its place is touched itself."""
+    os.utime(path, follow_symlinks=False)
+
+
+def remove_from(folder: Path, names: Iterable[str]) -> None:
+    """Deletes files of a folder, which must not be a link, even one that was put there just now."""
+    try:
+        opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError:
+        return
+    try:
+        for name in names:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(name, dir_fd=opened)
+    finally:
+        os.close(opened)
 
 
 def _linked(temporary: Path, path: Path) -> bool:
@@ -96,7 +156,8 @@ def _linked(temporary: Path, path: Path) -> bool:
     return True
 
 
-def _sync(path: Path) -> None:
+def sync(path: Path) -> None:
+    """Waits until a file, or the names in a folder, are on the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         # Some network file systems cannot sync a directory; that a file cannot be synced is an error.

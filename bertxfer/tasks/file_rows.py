@@ -7,30 +7,21 @@ from pathlib import Path
 from typing import Any
 
 from bertxfer.errors import DataError
-from bertxfer.system.files import version
 from bertxfer.tasks import squad
+from bertxfer.tasks.origins import InFiles
 from bertxfer.tasks.rows import RawRow, Rows, StoredSource, read_rows
-from bertxfer.tasks.task import TaskScience
 
 
-def read(task: TaskScience, where: str) -> StoredSource:
-    folder = Path(where)
-    train, dev = folder / task.train, folder / task.dev
-    for path in (train, dev):
-        if not path.is_file():
-            raise DataError(path, f"the file is not there; task={task.name} needs it")
-    if version([train, dev], lambda path: path.relative_to(folder).as_posix()) != task.version:
-        raise DataError(
-            folder, f"the files of task={task.name} are not those that the trial was made for; start it again"
-        )
-    return StoredSource(train=_rows(task, train), dev=_rows(task, dev))
+def read(origin: InFiles) -> StoredSource:
+    return StoredSource(train=_rows(origin, origin.train), dev=_rows(origin, origin.dev))
 
 
-def _rows(task: TaskScience, path: Path) -> Rows:
+def _rows(origin: InFiles, path: Path) -> Rows:
+    task = origin.columns
     try:
         if task.kind == "span" and path.suffix == ".json":
             return squad.read_json(path)
-        records = _READERS[path.suffix](path, task.header)
+        records = _READERS[path.suffix](path, origin.header)
         return (
             squad.read_records(task, records, str(path)) if task.kind == "span" else read_rows(task, records, str(path))
         )

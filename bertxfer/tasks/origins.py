@@ -1,4 +1,4 @@
-"""Where a task's rows come from - files, the hub or the generated language - and their version, found without torch."""
+"""Where a task's rows come from - files, the hub or the generated language - and what is read off them there."""
 
 import os
 from dataclasses import dataclass
@@ -6,64 +6,65 @@ from pathlib import Path
 
 from bertxfer.config.schema import Data, Files, Task
 from bertxfer.errors import Absent, ConfigError
-from bertxfer.system.files import version
+from bertxfer.system.hub import Repository
+from bertxfer.tasks.rows import Columns
 
 FORMATS = (".tsv", ".csv", ".jsonl", ".parquet", ".json")
 
 
 @dataclass(frozen=True)
-class Origin:
-    source: str  # mini, files, hub
-    where: str | None  # the folder of the files, or the hub's name for it
-    dataset: str | None  # what the hub calls it
-    subset: str | None
-    train: str  # a file or a split
-    dev: str
-    version: str | None  # the digest of the files, or the hub revision: other rows are another trial
+class InFiles:
+    """Rows in two files."""
+
+    columns: Columns
+    train: Path
+    dev: Path
     header: tuple[str, ...]
-    text: tuple[str, ...]  # the columns by the names that they have there
-    label: str
 
 
-def find(task: Task, data: Data, stand_in: str | None = None) -> Origin:
-    """The rows that a config means. Files are known by their content, as a model's folder is.
+@dataclass(frozen=True)
+class InRepository:
+    """Rows in a repository of the hub, or in a folder that is laid out as one."""
 
-    Files that are not here are an error, or have the version `stand_in`, for callers that only compare configs.
-    """
+    columns: Columns
+    repository: Repository | None
+    folder: Path | None
+    subset: str | None
+    train: str  # splits
+    dev: str
+
+
+Origin = InFiles | InRepository
+
+
+def find(task: Task, data: Data) -> Origin | None:
+    """Where the rows are that a config means; None where they are generated. Absent, where files are not here."""
     if task.source == "mini":
-        return Origin("mini", None, None, None, "train", "dev", None, (), tuple(task.text), task.label)
+        return None
     root = data.root or None  # BERTXFER_DATA may be set and empty
     if task.files.train is not None and (root is not None or task.hub.path is None):
-        return _in_files(task, root, stand_in)
+        return _in_files(task, root)
     if task.hub.path is None:
         raise ConfigError("task.files.train", f"task={task.name} names neither files nor a data set of the hub")
-    return _on_hub(task, stand_in)
+    return _in_repository(task)
 
 
-def _in_files(task: Task, root: str | None, stand_in: str | None) -> Origin:
+def _in_files(task: Task, root: str | None) -> InFiles:
     files = task.files
     if files.dev is None:
         raise ConfigError("task.files.dev", f"task={task.name} has training rows, but no dev set to measure on")
-    where, content, names = None, stand_in, [str(files.train), files.dev]
-    try:
-        train, dev = (_find_file(files, name, root, task) for name in names)
-        folder = Path(os.path.commonpath([train.parent, dev.parent]))
-        where, names = str(folder), [path.relative_to(folder).as_posix() for path in (train, dev)]
-        content = version([train, dev], lambda path: path.relative_to(folder).as_posix())
-    except Absent:
-        if stand_in is None:
-            raise
-    return Origin(
-        source="files",
-        where=where,
-        dataset=None,
-        subset=None,
-        train=names[0],
-        dev=names[1],
-        version=content,
-        header=tuple(files.header),
+    train, dev = (_find_file(files, name, root, task) for name in (str(files.train), files.dev))
+    return InFiles(_columns(task, files), train, dev, tuple(files.header))
+
+
+def _columns(task: Task, files: Files) -> Columns:
+    return Columns(
+        task=task.name,
+        kind=task.kind,
         text=tuple(files.columns.get(name, name) for name in task.text),
         label=files.columns.get(task.label, task.label),
+        labels=tuple(task.labels),
+        skip_broken=task.skip_broken,
     )
 
 
@@ -82,27 +83,18 @@ def _find_file(files: Files, name: str, root: str | None, task: Task) -> Path:
     raise Absent(key, f"task={task.name} needs {' or '.join(map(str, tried))}, which is not there{hint}")
 
 
-def _on_hub(task: Task, stand_in: str | None) -> Origin:
+def _in_repository(task: Task) -> InRepository:
     path = str(task.hub.path)
     folder = Path(path).expanduser()
-    local = folder.is_dir()
-    absent = not local and path.startswith((".", "/", "~"))
-    if absent and stand_in is None:
+    if path.startswith((".", "/", "~")) and not folder.is_dir():
         raise Absent("task.hub.path", f"there is no folder {folder}")
-    return Origin(
-        source="hub",
-        where=str(folder.resolve()) if local else path,
-        dataset=folder.resolve().name if local or absent else path,
+    local = folder.is_dir()
+    instead = "give a folder with the official files as data.root=FOLDER (or BERTXFER_DATA)"
+    return InRepository(
+        columns=_columns(task, Files()),
+        repository=None if local else Repository("dataset", path, task.hub.revision, "task.hub.path", instead),
+        folder=folder.resolve() if local else None,
         subset=task.hub.config,
         train=task.hub.train,
         dev=task.hub.dev,
-        version=_folder_version(folder) if local else stand_in if absent else task.hub.revision or "main",
-        header=(),
-        text=tuple(task.text),
-        label=task.label,
     )
-
-
-def _folder_version(folder: Path) -> str:
-    rows = [path for path in folder.rglob("*") if path.is_file() and path.suffix in (".parquet", ".md", ".json")]
-    return version(rows, lambda path: path.relative_to(folder).as_posix())

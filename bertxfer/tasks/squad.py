@@ -6,21 +6,20 @@ from pathlib import Path
 from typing import Any
 
 from bertxfer.errors import DataError
-from bertxfer.tasks.rows import Answers, RawRow, Rows
-from bertxfer.tasks.task import TaskScience
+from bertxfer.tasks.rows import Answers, Columns, RawRow, Rows
 
 Question = tuple[str, str, str, str, list[tuple[str, int]]]  # location, id, question, passage, answers with starts
 
 
 def read_json(path: Path) -> Rows:
     try:
-        whole = json.loads(path.read_text(encoding="utf-8"))
+        whole = json.loads(path.read_text(encoding="utf-8-sig"))
     except json.JSONDecodeError as error:
         raise DataError(f"{path}, line {error.lineno}", f"this is not valid JSON ({error.msg})") from error
     return _rows(_questions(path, whole), str(path))
 
 
-def read_records(task: TaskScience, records: Iterable[RawRow], file: str) -> Rows:
+def read_records(task: Columns, records: Iterable[RawRow], file: str) -> Rows:
     """The columns that the hub has: id, question, context, and answers with `text` and `answer_start`."""
     return _rows(_hub_questions(task, records), file)
 
@@ -44,11 +43,11 @@ def _questions(path: Path, whole: Any) -> Iterator[Question]:
         ) from error
 
 
-def _hub_questions(task: TaskScience, records: Iterable[RawRow]) -> Iterator[Question]:
+def _hub_questions(task: Columns, records: Iterable[RawRow]) -> Iterator[Question]:
     for location, cells in records:
         for column in ("id", *task.text, task.label):
             if cells.get(column) is None:
-                raise DataError(location, f"there is nothing in the column {column!r}, which task={task.name} needs")
+                raise DataError(location, f"there is nothing in the column {column!r}, which task={task.task} needs")
         try:
             columns = cells[task.label]
             answers = list(zip(columns["text"], columns["answer_start"], strict=True))

@@ -1,4 +1,4 @@
-"""A task as far as results depend on it: where its rows are, what is read off them, and what is measured."""
+"""A task as far as results depend on it: which rows it has, what is predicted of them, and what is watched."""
 
 from dataclasses import dataclass
 
@@ -15,22 +15,23 @@ class SpanScience:
 
 @dataclass(frozen=True)
 class TaskScience:
-    name: str
+    name: str  # its classifier is drawn by it
     kind: str
-    source: str  # mini, files, hub
-    dataset: str | None  # the hub's name for it, and the part of it that is meant
-    subset: str | None
-    train: str  # a file or a split
-    dev: str
-    version: str | None  # the digest of the files, or the hub revision
-    header: tuple[str, ...]
-    text: tuple[str, ...]
-    label: str
+    version: str | None  # the digest of its rows as read, in whatever form they came; null: they are generated
     labels: tuple[str, ...]
-    skip_broken: bool
     span: SpanScience | None  # null where nothing is looked for in a passage
     # The metric by which training stops or chooses its epoch; null where it does neither: a metric that is only looked
     # at changes no number.
     watched: str | None = later(None)
     metrics: tuple[str, ...] | None = until(3)
     headline: str | None = until(3)
+    # How rows were found and read, before they were known by their content.
+    source: str | None = until(4)
+    dataset: str | None = until(4)
+    subset: str | None = until(4)
+    train: str | None = until(4)
+    dev: str | None = until(4)
+    header: tuple[str, ...] | None = until(4)
+    text: tuple[str, ...] | None = until(4)
+    label: str | None = until(4)
+    skip_broken: bool | None = until(4)

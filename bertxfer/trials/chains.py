@@ -38,6 +38,13 @@ def prefixes(trial: Trial) -> Iterator[Trial]:
         trial = prefix
 
 
+def stage_ids(science: Science) -> list[str]:
+    """The ids of all stages in front of a trial, wherever its inputs are and whatever is measured of them."""
+    count = len(science.chain.stages) if science.chain is not None else 0
+    trial = Trial(science.id, science, "", None, (None,) * count, (), ((),) * count)
+    return [prefix.id for prefix in prefixes(trial)]
+
+
 def missing_first(trial: Trial, has_encoder: Callable[[str], bool]) -> Trial:
     """What must be run first so that the trial can be: itself, or the earliest stage whose encoder is not there."""
     prefix = prefix_of(trial)
@@ -56,7 +63,7 @@ def features_name(trial: Trial) -> str:
     return identify(
         {
             "semantics": science.semantics,
-            "model": [science.model.name, science.model.version],
+            "encoder": science.model.version,
             "begun_from": None if prefix is None else prefix.id,
             "treatment": science.as_dict()["treatment"] if due == science.treatment else None,
             "redraw": science.seeds.get("redraw") if due.redrawn else None,

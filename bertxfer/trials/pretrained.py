@@ -1,6 +1,6 @@
 """Which pretrained model is meant, where it lies and what shape it has, found without torch."""
 
-import json
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,68 +8,40 @@ from typing import Any
 from bertxfer.config.schema import Model
 from bertxfer.errors import Absent, ConfigError
 from bertxfer.system import hub
-from bertxfer.system.files import version as content_version
+from bertxfer.system.hub import Repository
 from bertxfer.system.package import PACKAGE
+from bertxfer.trials import model_files
 from bertxfer.trials.families import family_of
 
+DEMONSTRATION = "mini"
 _SHAPE_KEYS = {
     "layers": ("num_hidden_layers", "n_layers"),
     "heads": ("num_attention_heads", "n_heads"),
     "positions": ("max_position_embeddings",),
 }
-_CONTENT = (".json", ".safetensors", ".bin", ".txt", ".model")
 
 
 @dataclass(frozen=True)
 class Pretrained:
-    where: str  # a folder or a hub name, for from_pretrained
-    name: str  # what it is called in results
-    version: str  # the digest of a folder's files, or the hub revision
+    where: str  # the folder that it lies in
+    name: str  # what it is called in results: as on the hub, or as its folder
+    version: str  # the digest of what a trial reads of it
     family: str
     layers: int
     heads: int
     positions: int
 
 
-def find(model: Model, stand_in: str | None = None) -> Pretrained:
-    """The model that the config names. A folder is known by its content, so that changed weights are a new model.
+def find(model: Model, fetch: bool = False) -> Pretrained:
+    """The model that the config names, known by its content: the same weights are the same model, wherever they lie.
 
-    A folder that is not here is an error; if the config says its shape, it may have the version `stand_in` instead,
-    for callers that only compare configs.
+    With `fetch` one of the hub is brought to this machine; else it must be there. Absent, where it is not.
     """
     if not model.name:
         raise ConfigError("model.name", "has no value; give a hub name or a folder")
-    try:
-        return _resolved(model)
-    except Absent:
-        if stand_in is None or not _shape_is_declared(model):
-            raise
-    name = model.name if model.name in _EMBEDDED else Path(model.name).name
-    family_of(str(model.family))
-    shape = {key: _shape(model, key, {}) for key in _SHAPE_KEYS}
-    return Pretrained(model.name, name, stand_in, str(model.family), **shape)
-
-
-def _shape_is_declared(model: Model) -> bool:
-    """Whether the config says the model's shape."""
-    return all((model.family, model.layers, model.heads, model.positions))
-
-
-def _resolved(model: Model) -> Pretrained:
-    folder = _EMBEDDED[model.name]() if model.name in _EMBEDDED else Path(model.name).expanduser()
-    if folder.is_dir():
-        if not (folder / "config.json").is_file():
-            raise ConfigError(
-                "model.name", f"the folder {folder} has no config.json, so it is not a Hugging Face model"
-            )
-        facts = json.loads((folder / "config.json").read_text())
-        where, version = str(folder.resolve()), folder_version(folder)
-    elif model.name.startswith((".", "/", "~")):
-        raise Absent("model.name", f"there is no folder {folder}")
-    else:
-        facts = {} if _shape_is_declared(model) else _hub_config(model.name, model.revision)
-        where, version = model.name, model.revision or "main"
-    family = str(facts.get("model_type", model.family))
+    folder, name = _folder(model, fetch)
+    facts = model_files.facts(folder)
+    family = str(facts["model_type"])
     family_of(family)
     if model.family not in (None, family):
         raise ConfigError("model.family", f"is {model.family}, but {model.name} is a {family}")
@@ -77,24 +49,91 @@ def _resolved(model: Model) -> Pretrained:
     taken = family_of(family).positions(int(facts.get("max_position_embeddings", shape["positions"])))
     if model.positions is None:
         shape["positions"] = taken
-    elif facts and model.positions > taken:
+    elif model.positions > taken:
         raise ConfigError("model.positions", f"is {model.positions}, but {model.name} takes {taken} tokens")
-    return Pretrained(
-        where,
-        folder.name if folder.is_dir() and model.name not in _EMBEDDED else model.name,
-        version,
-        family,
-        **shape,
-    )
+    version = model_files.version(folder)
+    if model.name not in _EMBEDDED:
+        name = _not_taken(name, version)
+    return Pretrained(str(folder.resolve()), name, version, family, **shape)
 
 
-def still_at(where: str, name: str) -> str:
-    """Where a model is now that an earlier run found at `where`: an embedded one moves with the code."""
-    return str(_EMBEDDED[name]().resolve()) if name in _EMBEDDED and not Path(where).is_dir() else where
+def declared(model: Model, version: str, problem: Absent) -> Pretrained:
+    """The model as far as its config says what it is; `problem` is raised where that leaves its shape open."""
+    if not all((model.family, model.layers, model.heads, model.positions)):
+        raise problem
+    family_of(str(model.family))
+    shape = {key: _shape(model, key, {}) for key in _SHAPE_KEYS}
+    called = model.name if model.name in _EMBEDDED else _not_taken(_called(model.name), version)
+    return Pretrained(model.name, called, version, str(model.family), **shape)
 
 
-def folder_version(folder: Path) -> str:
-    return content_version(f for f in folder.iterdir() if f.suffix in _CONTENT)
+def _not_taken(name: str, version: str) -> str:
+    """What a model of a folder or of the hub is called. A copy of the demonstration model is one, whatever its folder's
+    name: its numbers must not pass for others, nor those of another model in a folder called mini for its."""
+    if version == model_files.version(_mini()):
+        return DEMONSTRATION
+    return f"{name}@{version[:8]}" if name in _EMBEDDED else name
+
+
+def still_at(where: str, name: str, version: str) -> str:
+    """Where a model is now that an earlier run, perhaps on another machine, found at `where`.
+
+    An embedded one moves with the code, and one of the hub lies in everybody's own cache. One that is not on this
+    machine can be looked at all the same.
+    """
+    if Path(where).is_dir():
+        return where
+    if name in _EMBEDDED:
+        try:
+            return str(_EMBEDDED[name]().resolve())
+        except Absent:
+            return where
+    fetched = hub.fetched(_repository(name, None))
+    return next((str(folder) for folder in fetched if _is_version(folder, version)), where)
+
+
+def refuse_absent(where: str, name: str) -> None:
+    """Says of an embedded model what brings it to this machine."""
+    if name in _EMBEDDED and not Path(where).is_dir():
+        _EMBEDDED[name]()
+
+
+def _is_version(folder: Path, version: str) -> bool:
+    return model_files.complete(folder) and model_files.version(folder) == version
+
+
+def _folder(model: Model, fetch: bool) -> tuple[Path, str]:
+    """Where the model lies on this machine, and what it is called."""
+    if model.name in _EMBEDDED:
+        return _EMBEDDED[model.name](), model.name
+    folder = Path(model.name).expanduser()
+    if folder.is_dir():
+        return folder, folder.resolve().name
+    if model.name.startswith((".", "/", "~")):
+        raise Absent("model.name", f"there is no folder {folder}")
+    repository = _repository(model.name, model.revision)
+    found = hub.fetch(repository, _chosen)[0] if fetch else hub.cached(repository)
+    if not model_files.complete(found):
+        raise hub.absent(repository)
+    return found, model.name
+
+
+def _repository(name: str, revision: str | None) -> Repository:
+    instead = "give a folder that save_pretrained wrote as model.name=FOLDER"
+    return Repository("model", name, revision, "model.name", instead)
+
+
+def _chosen(names: Sequence[str], bring: Callable[[str], Path]) -> Iterator[Sequence[str]]:
+    """What to bring of a model: what is small first, so that whoever has the weights has everything."""
+    chosen = model_files.choose(names, "it")
+    yield chosen.small
+    folder = bring(chosen.weights).parent if chosen.in_parts else None
+    yield [chosen.weights] if folder is None else model_files.parts(folder, chosen)
+
+
+def _called(name: str) -> str:
+    is_path = name.startswith((".", "/", "~"))
+    return Path(name).name if is_path else name
 
 
 def _shape(model: Model, key: str, facts: dict[str, Any]) -> int:
@@ -106,15 +145,6 @@ def _shape(model: Model, key: str, facts: dict[str, Any]) -> int:
     if declared is not None and actual is not None and declared != actual and key != "positions":
         raise ConfigError(f"model.{key}", f"is {declared}, but {model.name} has {actual}")
     return int(shape)
-
-
-def _hub_config(name: str, revision: str | None) -> dict[str, Any]:
-    from huggingface_hub import hf_hub_download
-
-    with hub.asked_for("model.name", f"the model {name}", "a folder that save_pretrained wrote", "model.name=FOLDER"):
-        path = hf_hub_download(name, "config.json", revision=revision)
-    facts: dict[str, Any] = json.loads(Path(path).read_text())
-    return facts
 
 
 def _mini() -> Path:
@@ -131,4 +161,4 @@ def _minilm() -> Path:
     return Path(get_model_path())
 
 
-_EMBEDDED = {"mini": _mini, "minilm": _minilm}
+_EMBEDDED = {DEMONSTRATION: _mini, "minilm": _minilm}

@@ -66,9 +66,12 @@ def differing(sciences: Sequence[Science]) -> list[dict[str, str]]:
 
 
 def _settings(science: Science) -> dict[str, Any]:
-    """A scientific config with what its id leaves out, but without seeds and the order that a seed may draw."""
+    """A scientific config with what its id leaves out, but without seeds, the order that a seed may draw, and what the
+    model is called."""
     plain: dict[str, Any] = json.loads(json.dumps(vars(science), default=vars))
     del plain["seeds"], plain["treatment"]["order"]
+    if science.semantics >= 4:
+        del plain["model"]["name"]
     return plain
 
 

@@ -21,15 +21,16 @@ from bertxfer.trials.treatment import Treatment
 # 2: batches are packed, which draws other dropout masks.
 # 3: a classifier is drawn from the seed and the task, so that no stage of a chain begins with another's; a probe's
 # pooler is frozen; what is only looked at is no part of an id.
-SEMANTICS = 3
+# 4: models and rows are known by what a trial reads of them, whatever they are called and wherever they come from.
+SEMANTICS = 4
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class ModelScience:
-    name: str
-    version: str
+    name: str  # what it is called; since semantics 4 no part of an id
+    version: str  # the digest of what a trial reads of it
     family: str
     layers: int
     heads: int
@@ -159,8 +160,16 @@ def streams_of(science: Science) -> set[str]:
 
 def identify(plain: dict[str, Any]) -> str:
     """The id of a scientific config given as plain data."""
-    canonical = json.dumps(_normal(plain), sort_keys=True, separators=(",", ":"), allow_nan=False)
+    canonical = json.dumps(_normal(_nameless(plain)), sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(canonical.encode()).hexdigest()[:16]
+
+
+def _nameless(plain: dict[str, Any]) -> dict[str, Any]:
+    """Without what a model is called: its version says which it is."""
+    semantics, model = (plain.get(key) if isinstance(plain, dict) else None for key in ("semantics", "model"))
+    if not isinstance(semantics, int) or semantics < 4 or not isinstance(model, dict):
+        return plain
+    return {**plain, "model": {key: value for key, value in model.items() if key != "name"}}
 
 
 def _marked(part: Any, semantics: int) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 import dataclasses
 from dataclasses import dataclass
 from functools import partial
+from operator import attrgetter
 
 from bertxfer.config import checks, keys
 from bertxfer.config.schema import Config, Optimizer, Task, Training
@@ -16,6 +17,8 @@ from bertxfer.trials.schemes import stream_seed, treatment_of
 from bertxfer.trials.science import Chain, DataScience, ModelScience, ProbeScience, Science, StageScience, assemble
 from bertxfer.trials.treatment import Treatment
 
+COURSE = "course"  # the output that has the dev scores of every epoch
+
 
 @dataclass(frozen=True)
 class Trial:
@@ -24,11 +27,16 @@ class Trial:
     id: str
     science: Science
     model_at: str
-    data_at: str | None = None  # the folder of the task's files, or the hub's name for them
+    data_at: str | None = None  # the file of its rows; null: they are generated
     stages_at: tuple[str | None, ...] = ()  # the same for the stages of its chain
     metrics: tuple[str, ...] = ()  # what is measured, the headline first; no training depends on it
     stages_metrics: tuple[tuple[str, ...], ...] = ()
-    outputs: tuple[str, ...] = ()  # beside the result: weights, attention, model, encoder
+    outputs: tuple[str, ...] = ()  # beside the result: weights, attention, model, encoder, course
+
+    @property
+    def follows_course(self) -> bool:
+        """Whether somebody reads the dev scores of every epoch, and not of the last alone."""
+        return COURSE in self.outputs or watches_scores(self.science.training)
 
     @property
     def headline(self) -> str | None:
@@ -88,40 +96,31 @@ def _check(config: Config) -> None:
 def _stage_science(config: Config, model: Pretrained, inputs: Inputs) -> tuple[StageScience, str | None]:
     """The fine-tuning that a config means, and where its rows lie."""
     task, kind = config.task, KINDS[config.task.kind]
-    origin = inputs.rows(task, config.data)
+    rows = inputs.rows(task, config.data)
     science = TaskScience(
         name=task.name,
         kind=task.kind,
-        source=origin.source,
-        dataset=origin.dataset,
-        subset=origin.subset,
-        train=origin.train,
-        dev=origin.dev,
-        version=origin.version,
-        header=origin.header,
-        text=origin.text,
-        label=origin.label,
+        version=rows.version,
         labels=tuple(task.labels),
-        skip_broken=task.skip_broken,
         span=SpanScience(**vars(task.span)) if kind.per_token else None,
-        watched=task.headline if _watches_scores(config.training) else None,
+        watched=task.headline if watches_scores(config.training) else None,
     )
     pooling = "none" if kind.per_token else config.model.pooling
     if config.probe.features is not None:
         pooling = "cls" if config.probe.features == "pooled" else "none"
-    optimizer, training = _normal_optimizer(config.optimizer), config.training
+    optimizer, training = _normal_optimizer(config.optimizer), dataclasses.replace(config.training, evaluate="last")
     if training.epochs == 0:  # nothing is trained, so how it would be does not matter
         optimizer, training = Optimizer("adam", 0.0), Training(epochs=0, precision=training.precision)
     if config.probe.features is not None:  # a frozen encoder draws no dropout, so nothing depends on the layout
         training = dataclasses.replace(training, packed=True, compiled=False)
-    return StageScience(science, _sample(config, model), optimizer, training, pooling), origin.where
+    return StageScience(science, _sample(config, model), optimizer, training, pooling), rows.at
 
 
 def _metrics(task: Task) -> tuple[str, ...]:
     return (task.headline, *(name for name in task.metrics if name != task.headline))
 
 
-def _watches_scores(training: Training) -> bool:
+def watches_scores(training: Training) -> bool:
     """Whether dev scores decide when training stops or which epoch counts. Without epochs they decide nothing."""
     return training.epochs > 0 and (training.stop == "dev_score" or training.report == "best")
 
@@ -150,13 +149,14 @@ def _outputs(config: Config) -> tuple[str, ...]:
     """What is to be left beside the result."""
     wanted = []
     for key, known in keys.outputs_of(Config).items():
-        value = getattr(config, key)
+        value = attrgetter(key)(config)
         for name in value if isinstance(value, (list, tuple)) else [] if value is None else [value]:
             if name not in known:
                 raise ConfigError(key, f"{name!r} is not one of {', '.join(known)}")
-            if config.probe.features is not None:
-                raise ConfigError(key, "a probe changes nothing in the encoder; it goes with fine-tuning")
-            wanted.append(name)
+            if (output := known[name]) is not None:
+                if config.probe.features is not None:
+                    raise ConfigError(key, "a probe changes nothing in the encoder; it goes with fine-tuning")
+                wanted.append(output)
     return tuple(sorted(set(wanted)))
 
 

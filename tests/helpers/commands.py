@@ -26,7 +26,7 @@ def only_line(text: str) -> str:
 
 
 def tiny_words(tiny_model: Path, *words: str) -> Sequence[str]:
-    return [f"model.name={tiny_model}", "data.n=24", "training.epochs=2", "runtime.device=cpu", *words]
+    return ["model=mini", f"model.name={tiny_model}", "data.n=24", "training.epochs=2", "runtime.device=cpu", *words]
 
 
 def split_imports(stderr: str) -> tuple[set[str], str]:

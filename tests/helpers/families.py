@@ -21,9 +21,9 @@ from tests.helpers.models import saved
 WORDS = len(lexicon.vocabulary())
 
 
-def small(family: str, folder: Path, layers: int, heads: int, width: int) -> Path:
+def small(family: str, folder: Path, layers: int, heads: int, width: int, seed: int = 0) -> Path:
     """One of them, saved in a folder of the family's name; it speaks the mini language."""
-    return saved(*_MODELS[family](layers, heads, width), folder / family)
+    return saved(*_MODELS[family](layers, heads, width), folder / family, seed)
 
 
 def _bert(layers: int, heads: int, width: int) -> tuple[Any, Any]:

@@ -18,11 +18,11 @@ def bert(layers: int, folder: Path) -> Path:
     return saved(BertModel, BertConfig(vocab_size=words, num_hidden_layers=layers, **shape), folder)
 
 
-def saved(model_class: type, model_config: object, folder: Path) -> Path:
+def saved(model_class: type, model_config: object, folder: Path, seed: int = 0) -> Path:
     """A model with random weights, no two tensors alike, saved as a folder with the mini tokenizer."""
     import torch
 
-    torch.manual_seed(0)
+    torch.manual_seed(seed)
     model = model_class(model_config)
     with torch.no_grad():
         for parameter in model.parameters():  # biases and LayerNorm too, so that any change can be seen

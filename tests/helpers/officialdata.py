@@ -45,7 +45,7 @@ SQUAD: dict[str, Any] = {
 def write_official(root: Path) -> Path:
     """Every task of conf/task/ that is not of the mini language, in words of that language."""
     random = Random(0)
-    text = _speaker(random)
+    text = speaker(random)
     yes_no = ("entailment", "not_entailment")
     tables: dict[str, tuple[Sequence[str], Callable[[int], Sequence[object]]]] = {
         "CoLA": ([], lambda i: ("s", i % 2, "", text())),
@@ -83,7 +83,8 @@ def _squad(count: int, text: Callable[[], str]) -> dict[str, object]:
     return {"version": "v2.0", "data": [{"title": "t", "paragraphs": [{"context": passage, "qas": questions}]}]}
 
 
-def _speaker(random: Random) -> Callable[[], str]:
+def speaker(random: Random) -> Callable[[], str]:
+    """Says six words of the mini language each time."""
     from bertxfer.tasks.mini import lexicon
 
     words = [word for word in lexicon.vocabulary() if word.isalpha()]

@@ -36,6 +36,7 @@ ROOT = Path(__file__).parents[2]
 TESTED = {"HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
 # What is read when it is needed, by bertxfer, Hydra, rich, tempfile, CUDA and the shell, and not by an import.
 READ_LATE = {
+    "BERTXFER_CACHE",
     "BERTXFER_DATA",
     "BERTXFER_OUTPUT",
     "COLUMNS",

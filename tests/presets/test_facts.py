@@ -16,7 +16,7 @@ from bertxfer.report import subject
 from bertxfer.report.blocks import figures_of
 from bertxfer.report.figure import Figure
 from bertxfer.report.frame import frame, select
-from bertxfer.sweeps.sweep import sweep_of
+from bertxfer.sweeps.wanted import sweep_of
 from bertxfer.trials.science import DataScience, Science, StageScience
 from bertxfer.trials.treatment import PARTS
 from bertxfer.trials.trial import Trial

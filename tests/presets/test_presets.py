@@ -17,7 +17,8 @@ from bertxfer.review.listing import Broken, listing
 from bertxfer.store.store import Store
 from bertxfer.sweeps import runs
 from bertxfer.sweeps.launchers.inline import Inline
-from bertxfer.sweeps.sweep import Sweep, notes_of, sweep_of
+from bertxfer.sweeps.sweep import Sweep
+from bertxfer.sweeps.wanted import notes_of, sweep_of
 from tests.helpers.officialdata import write_official
 
 PRESETS = sorted(names(conf_dir()))

@@ -9,6 +9,7 @@ import pytest
 
 from bertxfer.store.store import Store
 from bertxfer.sweeps import verify
+from bertxfer.trials.science import SEMANTICS
 from tests.helpers.commands import Run
 
 FIXTURE = Path(__file__).parent / "fixtures" / "store-v2"
@@ -58,11 +59,13 @@ def test_the_same_command_means_other_trials_now(out: Path, bertxfer: Run, word:
     planned = bertxfer("plan", "--json", *(said for said in command if "output_dir" not in said))
     assert planned.returncode == 0, planned.stderr
     trials = json.loads(planned.stdout)["trials"]
-    assert trials and all(trial["state"] == "missing" and trial["science"]["semantics"] == 3 for trial in trials)
+    assert trials and all(
+        trial["state"] == "missing" and trial["science"]["semantics"] == SEMANTICS for trial in trials
+    )
     assert {trial["id"] for trial in trials}.isdisjoint(Store(out).finished())
 
 
 def test_it_is_not_run_again_to_be_verified(out: Path) -> None:
     store = Store(out)
     verdict = verify.verify(sorted(store.finished())[0], store, 0.0)
-    assert not verdict.agrees and "semantics 2, and this version computes 3" in verdict.words
+    assert not verdict.agrees and f"semantics 2, and this version computes {SEMANTICS}" in verdict.words

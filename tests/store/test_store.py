@@ -89,11 +89,11 @@ def test_a_result_without_its_config_is_an_error(trial: Trial, tmp_path: Path) -
     ("old", "new"),
     [
         ("  epochs: 5\n", "  epochs: 6\n"),
-        ("semantics: 3\n", "semantics: 3\ntraining: {}\n"),  # the later of two keys counts
-        ("semantics: 3\n", "semantics: 3\n---\nsemantics: 3\n"),
-        ("semantics: 3\n", "semantics: 3\nmore: 1\n"),
-        ("semantics: 3\n", ""),
-        ("semantics: 3\n", "semantics: [1\n"),
+        ("semantics: 4\n", "semantics: 4\ntraining: {}\n"),  # the later of two keys counts
+        ("semantics: 4\n", "semantics: 4\n---\nsemantics: 4\n"),
+        ("semantics: 4\n", "semantics: 4\nmore: 1\n"),
+        ("semantics: 4\n", ""),
+        ("semantics: 4\n", "semantics: [1\n"),
     ],
 )
 def test_a_result_whose_config_was_edited_is_not_trusted(trial: Trial, tmp_path: Path, old: str, new: str) -> None:

@@ -153,13 +153,47 @@ def test_the_folder_of_a_task_may_stand_under_glue_or_at_the_root(tmp_path: Path
     assert trial_of(composed("task=sst2", f"data.root={tmp_path / 'two'}")).id != ids[0]  # what it says is
 
 
-def test_files_that_change_under_a_frozen_trial_are_refused(tmp_path: Path) -> None:
+def test_files_that_change_under_a_frozen_trial_change_nothing_of_it(tmp_path: Path) -> None:
     words = write(tmp_path, "tsv")
     trial = trial_of(composed(*OWN, *words))
     with (tmp_path / "dev.tsv").open("a") as file:
         file.write("more\tgood\n")
-    with pytest.raises(DataError, match="not those that the trial was made for"):
+    assert source_of(trial.science.task, trial.data_at).size("dev") == len(ROWS)
+    edited = trial_of(composed(*OWN, *words))
+    assert edited.id != trial.id and source_of(edited.science.task, edited.data_at).size("dev") == len(ROWS) + 1
+
+
+def test_the_same_rows_are_the_same_trial_in_every_form(tmp_path: Path) -> None:
+    ids = {
+        trial_of(composed(*OWN, *write(tmp_path / ending, ending))).id for ending in ("tsv", "csv", "jsonl", "parquet")
+    }
+    other_names = [{"text": row["review"], "stars": row["verdict"]} for row in ROWS]
+    columns = ["+task.files.columns.review=text", "+task.files.columns.verdict=stars"]
+    ids.add(trial_of(composed(*OWN, *write(tmp_path / "named", "csv", other_names), *columns)).id)
+    words = write(tmp_path / "marked", "csv")
+    for split in ("train", "dev"):
+        path = tmp_path / "marked" / f"{split}.csv"
+        path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n"))
+    ids.add(trial_of(composed(*OWN, *words)).id)
+    numbered = [{"review": row["review"], "verdict": int(row["verdict"] == "good")} for row in ROWS]
+    ids.add(trial_of(composed(*OWN, *write(tmp_path / "numbered", "tsv", numbered))).id)
+    assert len(ids) == 1
+    in_another_order = trial_of(composed(*OWN, *write(tmp_path / "turned", "csv", ROWS[::-1]))).id
+    assert in_another_order not in ids
+
+
+def test_rows_that_were_damaged_on_the_shelf_are_refused(tmp_path: Path) -> None:
+    trial = trial_of(composed(*OWN, *write(tmp_path, "tsv", [{"review": "only here", "verdict": "good"}])))
+    shelved = Path(str(trial.data_at))
+    table = pq.read_table(shelved)
+    pq.write_table(table.set_column(table.column_names.index("label"), "label", pa.array([0, 1])), shelved)
+    with pytest.raises(DataError, match=f"{shelved}: it is damaged"):
         source_of(trial.science.task, trial.data_at)
+    shelved.unlink()
+    with pytest.raises(DataError, match="the rows of task=own are not there"):
+        source_of(trial.science.task, trial.data_at)
+    again = trial_of(composed(*OWN, *write(tmp_path, "tsv", [{"review": "only here", "verdict": "good"}])))
+    assert again.id == trial.id and source_of(again.science.task, again.data_at).size("train") == 1
 
 
 @pytest.mark.parametrize(

