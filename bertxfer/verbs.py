@@ -11,6 +11,7 @@ from bertxfer.config.schema import output_dir
 
 if TYPE_CHECKING:
     from bertxfer.config.composer import Composer
+    from bertxfer.sweeps.pruning import Meant
 
 Run = Callable[[argparse.ArgumentParser, Sequence[str]], int]
 
@@ -68,39 +69,45 @@ def status(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
 @verb("sweep", "joins a sweep and takes its unfinished trials until none is left")
 def worker(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
     from bertxfer.sweeps import manifest
-    from bertxfer.sweeps.attempt import Rules
-    from bertxfer.sweeps.launch import new_launch
+    from bertxfer.sweeps.launch import cancelled, latest, new_launch, rules_of
+    from bertxfer.sweeps.post import Post
     from bertxfer.sweeps.queue import Queue
-    from bertxfer.sweeps.status import Watch, counts_line, latest_launch
-    from bertxfer.sweeps.worker import Post, supervise
+    from bertxfer.sweeps.status import Watch
+    from bertxfer.sweeps.worker import supervise
 
     parser.add_argument("sweep")
     parser.add_argument("--threads", type=int, default=1, help="CPU threads (1)")
     parser.add_argument("--trials", type=int, default=None, help="stop after this many trials")
-    parser.add_argument("--stale-seconds", type=float, default=Rules.stale_seconds)
     args = parser.parse_args(words)
     sweep = manifest.read(manifest.find(args.output_dir, args.sweep))
-    launch = latest_launch(sweep.folder) or new_launch(sweep, "joined")
-    rules = Rules(args.stale_seconds)
-    supervise(Post(str(sweep.folder), launch, rules, args.threads, limit=args.trials))
-    counts = Watch(sweep, Queue(sweep.store, launch, rules)).look()
-    print(counts_line(counts, len(sweep.trials)))
+    launch = latest(sweep.folder)
+    if launch is None or cancelled(sweep.folder, launch).exists():
+        launch = new_launch(sweep, "joined")
+    rules = rules_of(sweep.folder, launch)
+    ended = supervise(Post(str(sweep.folder), launch, rules, args.threads, limit=args.trials))
+    if ended:
+        return ended
+    watch = Watch(sweep, Queue(sweep.store, launch, rules))
+    counts = watch.look()
+    print(watch.words())
     return 1 if counts["failed"] else 0
 
 
 @verb("sweep", "ends the workers of a sweep, and only those; their trials are given back")
 def cancel(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
     from bertxfer.sweeps import manifest
-    from bertxfer.sweeps.launch import mark_cancelled
-    from bertxfer.sweeps.launchers.local import end_workers
+    from bertxfer.sweeps.launch import jobs_of, mark_cancelled
+    from bertxfer.sweeps.launchers.local import Local, end_workers
     from bertxfer.sweeps.launchers.slurm import cancel_jobs
 
     parser.add_argument("sweep")
     args = parser.parse_args(words)
     sweep = manifest.read(manifest.find(args.output_dir, args.sweep))
+    beginning = len(Local().living(sweep, jobs_of(sweep, "local", also_cancelled=False)))
     mark_cancelled(sweep)
-    ended = [*cancel_jobs(sweep), *end_workers(sweep)]
-    print(f"{sweep.name}: {len(ended)} workers told to stop{': ' + ', '.join(ended) if ended else ''}")
+    jobs, here = cancel_jobs(sweep), end_workers(sweep)
+    ended = len(jobs) + max(beginning, len(here))  # one that has no card yet sees the mark
+    print(f"{sweep.name}: {ended} workers told to stop{': ' + ', '.join([*jobs, *here]) if jobs or here else ''}")
     return 0
 
 
@@ -144,11 +151,28 @@ def plan(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
     if args.all:
         return _check_all()
     composer, overrides = _composer(args)
-    plan = planning.plan(overrides, args.multirun, composer, Inputs(args.stand_ins), args.output_dir)
+    plan = planning.plan(overrides, args.multirun, composer, Inputs(stand_ins=args.stand_ins), args.output_dir)
     if args.json:
         print(json.dumps(planning.as_dict(plan), indent=2))
     else:
         planning.show(plan, Console(markup=False, emoji=False), args.trials)
+    return 0
+
+
+@verb("[overrides]", "brings the models and data of a run to this machine, checks them, and runs nothing")
+def fetch(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
+    from bertxfer.review import plan as planning
+    from bertxfer.trials.inputs import Inputs
+
+    _hydra_words(parser)
+    args = parser.parse_intermixed_args(words)
+    composer, overrides = _composer(args)
+    inputs = Inputs(fetch=True)
+    wanted = planning.asked_for(overrides, args.multirun, composer, inputs)
+    for line in inputs.found():
+        print(line)
+    inputs.refuse_absent([trial.science for trial, _ in wanted])
+    print(f"{len(wanted):,} places of the grids have all that they need on this machine")
     return 0
 
 
@@ -291,3 +315,78 @@ def verify(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
         print(verdicts[-1], flush=True)
     print(verifying.counted(verdicts))
     return 0 if all(verdict.agrees for verdict in verdicts) else 1
+
+
+@verb("other", "takes the finished trials of another results folder or of a packed file, each checked")
+def merge(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
+    from bertxfer.store.store import Store
+    from bertxfer.sweeps import merging
+
+    parser.add_argument("other", type=Path, help="another results folder, or a file that `pack` wrote")
+    parser.add_argument("--verify", type=int, default=0, help="how many new trials to run again first (0)")
+    parser.add_argument("--seed", type=int, default=0, help="of the random draw of these (0)")
+    parser.add_argument("--tolerance", type=float, default=0.01, help="how far their metrics may be off (0.01)")
+    args = parser.parse_args(words)
+    check = merging.Check(args.verify, args.seed, args.tolerance)
+    return 0 if merging.merge(args.other, Store(args.output_dir.absolute()), check, _say_now) else 1
+
+
+@verb("sweep file", "writes the finished trials of a sweep into one file, without paths, users and hosts")
+def pack(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
+    from bertxfer.sweeps import merging
+
+    parser.add_argument("sweep", help="a sweep (the beginning of its name is enough)")
+    parser.add_argument("file", type=Path, help="NAME.tar")
+    args = parser.parse_args(words)
+    return 0 if merging.pack(args.sweep, args.file, args.output_dir, _say_now) else 1
+
+
+@verb("[kind ...]", "lists what the results folder could do without, and how large it is; deletes it if told to")
+def prune(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
+    from bertxfer.errors import BertxferError
+    from bertxfer.store.prune import KINDS
+    from bertxfer.store.store import Store
+    from bertxfer.sweeps import pruning
+
+    parser.add_argument("kinds", nargs="*", metavar="kind", help=f"of {', '.join(KINDS)} (all)")
+    parser.add_argument("--older-than", type=float, default=30, metavar="DAYS", help="for sweeps (30)")
+    parser.add_argument("--delete", action="store_true", help="delete what is listed of the kinds that are named")
+    args = parser.parse_intermixed_args(words)
+    if unknown := [kind for kind in args.kinds if kind not in KINDS]:
+        raise BertxferError(f"{unknown[0]!r} is not a kind of what can go; there are {', '.join(KINDS)}")
+    if args.delete and not args.kinds:
+        raise BertxferError(f"--delete needs to be told what: name one or more of {', '.join(KINDS)}")
+    if not args.output_dir.is_dir():
+        raise BertxferError(f"there is no results folder {args.output_dir}")
+    store = Store(args.output_dir.absolute())
+    found = pruning.look(store, args.kinds or list(KINDS), args.older_than, _meant)
+    for kind, items in found.items.items():
+        size = sum(item.size for item in items)
+        print(f"{kind:12} {len(items):7,} {size / 1e6:12,.1f} MB  {KINDS[kind]}")
+        for item in items if args.kinds else ():
+            print(f"{'':12} {'':7} {item.size / 1e6:12,.1f} MB  {item.path.relative_to(store.root)}")
+    for note in found.notes:
+        print(note)
+    if args.delete:
+        pruning.delete(store, found)
+        print("deleted")
+    elif any(found.items.values()):
+        named = " ".join(kind for kind, items in found.items.items() if items)
+        print(f"nothing was deleted; `python -m bertxfer prune {named} --delete` does it")
+    return 0
+
+
+def _meant() -> "Meant":
+    """What the experiments of conf/ mean."""
+    from bertxfer.config.schema import conf_dir
+    from bertxfer.review.listing import Broken, listing
+    from bertxfer.sweeps.pruning import Meant
+
+    listed = listing(conf_dir())
+    points = [point for places in listed.experiments.values() if not isinstance(places, Broken) for point in places]
+    broken = [name for name, places in listed.experiments.items() if isinstance(places, Broken)]
+    return Meant([point.science for point in points], listed.ids, listed.absent, broken)
+
+
+def _say_now(line: str) -> None:
+    print(line, flush=True)

@@ -15,7 +15,7 @@ import yaml
 from bertxfer.errors import BertxferError
 from bertxfer.store.artifacts import Artifacts
 from bertxfer.store.results import UNKNOWN, Result, number, problem_of
-from bertxfer.system.files import write_json, write_text, write_whole
+from bertxfer.system.files import link_within, read_json, write_json, write_text, write_whole
 from bertxfer.tasks import metrics
 from bertxfer.trials.science import identify
 from bertxfer.trials.trial import Trial
@@ -37,7 +37,7 @@ class Store:
 
     def finished(self) -> set[str]:
         """The ids of all trials that have a result."""
-        return {path.parent.name for path in (self.root / "trials").glob("*/result.json")}
+        return {path.parent.name for path in (self.root / "trials").glob("[!.]*/result.json")}
 
     @property
     def tokens(self) -> Path:
@@ -47,11 +47,21 @@ class Store:
     def checkpoint(self, trial_id: str) -> Path:
         return self.folder(trial_id) / "checkpoint"
 
+    def is_saved(self, trial_id: str) -> bool:
+        """Whether the trial can go on from a checkpoint."""
+        return any(self.checkpoint(trial_id).glob("[!.]*.pt"))
+
+    def link(self, trial_id: str) -> Path | None:
+        """A link on the way to what a run of the trial would write or delete; nobody here makes one."""
+        link = link_within(self.root, "trials", trial_id)
+        parts = (self.folder(trial_id) / part for part in ("attempts", "checkpoint", "model"))
+        return link or next((part for part in parts if part.is_symlink()), None)
+
     def result(self, trial_id: str) -> Result | None:
         """The trial's result, if it is done. A folder whose config is not the one its id hashes is an error."""
         result = self.result_alone(trial_id)
-        if result is not None and not self._vouched(trial_id):
-            self.config(trial_id)
+        if result is not None:
+            self.known_config(trial_id)
         return result
 
     def scored(self, trial: Trial) -> Result | None:
@@ -92,7 +102,7 @@ class Store:
         """The same without checking the config, for callers that read thousands."""
         path = self.folder(trial_id) / "result.json"
         try:
-            result = json.loads(path.read_bytes())
+            result = read_json(path, follow=True)
         except FileNotFoundError:
             return None
         except (OSError, ValueError, RecursionError) as error:
@@ -113,13 +123,13 @@ class Store:
     def _has(self, trial_id: str, output: str) -> bool:
         if output == "encoder":
             return self.artifacts.has("encoders", trial_id)
-        return (self.folder(trial_id) / ("model" if output == "model" else f"{output}.parquet")).exists()
+        return (self.folder(trial_id) / output_name(output)).exists()
 
     def config(self, trial_id: str) -> dict[str, Any]:
         """The scientific config stored under an id, checked against it."""
         path = self.folder(trial_id) / "config.yaml"
         try:
-            plain: dict[str, Any] = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
+            plain: dict[str, Any] = yaml.load(_config_text(path), Loader=_Loader)
             actual_id = identify(plain)
         except (OSError, yaml.YAMLError, TypeError, ValueError, OverflowError, RecursionError) as error:
             reason = " ".join(str(error).split())
@@ -132,15 +142,18 @@ class Store:
             )
         return plain
 
-    def _vouched(self, trial_id: str) -> bool:
-        """Whether a fast reading of the config hashes to its id; false proves nothing."""
+    def known_config(self, trial_id: str) -> dict[str, Any]:
+        """The same for callers that read thousands and change nothing in it: its parts are shared."""
+        return self._vouched(trial_id) or self.config(trial_id)
+
+    def _vouched(self, trial_id: str) -> dict[str, Any] | None:
+        """A fast reading of the config, if that hashes to its id; none proves nothing."""
         try:
-            text = (self.folder(trial_id) / "config.yaml").read_text(encoding="utf-8")
-            return (
-                identify({key: value for part in _PARTS.split(text) for key, value in _part(part).items()}) == trial_id
-            )
-        except (OSError, yaml.YAMLError, AttributeError, TypeError, ValueError):
-            return False
+            text = _config_text(self.folder(trial_id) / "config.yaml")
+            plain = {key: value for part in _PARTS.split(text) for key, value in _part(part).items()}
+            return plain if identify(plain) == trial_id else None
+        except (OSError, yaml.YAMLError, AttributeError, TypeError, ValueError, RecursionError):
+            return None
 
     def begin(self, trial: Trial) -> Path:
         """The trial's folder, with its config written down; a trial begun before goes on in it."""
@@ -150,15 +163,18 @@ class Store:
         return folder
 
     def _write_config(self, trial: Trial) -> None:
-        """A damaged config is written again, but not one beside a result: that is an error."""
+        """A damaged config is written again, but not one beside a result: that is an error. So is one of an attempt
+        that called the model otherwise written again: names are no part of an id, and a config has that of its run."""
         folder = self.folder(trial.id)
         try:
-            self.config(trial.id)
+            good = self.config(trial.id)["model"]["name"] == trial.science.model.name
         except BertxferError as error:
             if (folder / "result.json").exists():
                 raise
             if (folder / "config.yaml").exists():
                 print(f"written again: {error}", file=sys.stderr, flush=True)
+            good = False
+        if not good and not (folder / "result.json").exists():
             write_text(folder / "config.yaml", yaml.dump(trial.science.as_dict(), Dumper=_Dumper, sort_keys=False))
 
     def record(
@@ -200,10 +216,15 @@ class Store:
     def why_failed(self, trial_id: str) -> str:
         """Why the last attempt failed, in one line."""
         try:
-            reason = json.loads((self.folder(trial_id) / "failure.json").read_bytes())["reason"]
+            reason = read_json(self.folder(trial_id) / "failure.json", follow=True)["reason"]
         except (OSError, ValueError, KeyError, TypeError, IndexError, RecursionError):
             return "its process was lost"
         return " ".join(str(reason).split()) or "its process was lost"
+
+
+def output_name(output: str) -> str:
+    """The file or folder beside a result that an output of the trial is."""
+    return "model" if output == "model" else f"{output}.parquet"
 
 
 def _write_table(columns: dict[str, Any], path: Path) -> None:
@@ -218,6 +239,25 @@ def _write_table(columns: dict[str, Any], path: Path) -> None:
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _Dumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 _PARTS = re.compile(r"^(?=\w+:)", re.MULTILINE)  # where a key of the top level begins
+_LARGEST, _DEEPEST = 1 << 20, 40  # bytes, levels: no config comes near
+
+
+def _config_text(path: Path) -> str:
+    """The text of a config. What is nested too deeply would end the process in the YAML library, which is written in C,
+    and aliases can stand for more than fits into memory; no config has either."""
+    if path.stat().st_size > _LARGEST:
+        raise ValueError("it is larger than any config")
+    if not path.is_file():  # whoever opened a pipe would wait for ever
+        raise ValueError("it is not a plain file")
+    text, depth = path.read_text(encoding="utf-8"), 0
+    # Only a text with many of these signs, or one of the last two, can be such a one; the others are not read twice.
+    if sum(map(text.count, "[{-?:")) < 1000 and "  " * _DEEPEST not in text and not {"&", "*"} & set(text):
+        return text
+    for event in yaml.parse(text, Loader=_Loader):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > _DEEPEST or isinstance(event, yaml.AliasEvent):
+            raise ValueError("it is nested more deeply than any config, or has aliases")
+    return text
 
 
 @lru_cache(maxsize=4096)
