@@ -43,11 +43,13 @@ class GridsSweeper(_Composer, Sweeper):
     """Everything Hydra's grammar sweeps, times an experiment's union of grids, as one list of distinct trials."""
 
     def sweep(self, arguments: list[str]) -> Any:
-        from bertxfer.sweeps import launchers, runs, sweep
+        from bertxfer.sweeps import launchers, runs, wanted
+        from bertxfer.trials.inputs import Inputs
 
-        for note in sweep.notes_of(arguments, self):
+        inputs = Inputs(fetch=True)
+        for note in wanted.notes_of(arguments, self, inputs):
             print(note)
-        runs.run_sweep(sweep.sweep_of(arguments, self), launchers.of_hydra(self.config))
+        runs.run_sweep(wanted.sweep_of(arguments, self, inputs), launchers.of_hydra(self.config))
 
 
 class TrialLauncher(_Composer, Launcher):

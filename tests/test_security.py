@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import torch
 
-from bertxfer.errors import BertxferError, ConfigError
+from bertxfer.errors import BertxferError, ConfigError, DataError
 from bertxfer.learning.checkpoints import Checkpoints
 from bertxfer.store.store import Store
 from bertxfer.sweeps import launchers, manifest
@@ -85,11 +85,10 @@ def test_code_beside_a_data_set_is_not_run(shallow_model: Path, tmp_path: Path) 
     folder = tmp_path / "rows"
     folder.mkdir()
     (folder / "rows.py").write_text(f"import os\nos.mkdir({str(tmp_path / 'owned')!r})\n")
-    store = Store(tmp_path / "out")
     words = ("task=sst2", "data.root=null", f"task.hub.path={folder}", "task.hub.config=null")
-    one = trial(*tiny_words(shallow_model), *words)
-    drained(store, one)
-    assert store.result(one.id) is None and not (tmp_path / "owned").exists()
+    with pytest.raises(DataError, match="there is no split train of rows in it"):
+        trial(*tiny_words(shallow_model), *words)
+    assert not (tmp_path / "owned").exists()
 
 
 def test_a_worker_is_not_handed_a_pickle(bertxfer: Run, shallow_model: Path, tmp_path: Path) -> None:

@@ -1,18 +1,19 @@
 """One attempt at a trial: a file that names its owner, is touched while the owner works, and says how it ended."""
 
 import contextlib
-import json
-import os
 import sys
 import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from bertxfer.system import slurm_job
-from bertxfer.system.files import write_json
-from bertxfer.system.processes import host, process_lives
+from bertxfer.system.files import read_json, touch, write_json
+from bertxfer.system.processes import host, is_this_process, process_lives
+
+_let_go = set[Path]()  # attempts of this process whose end could not be written down
+SHORTEST, LONGEST = 1.0, 24 * 3600.0  # seconds of silence that may lose a worker its trial
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,21 @@ class Rules:
     stale_seconds: float = 60.0  # a worker that was not heard of for so long has lost its trial
     max_crashes: int = 3  # how many processes a trial may take down before it counts as failed
 
+    @classmethod
+    def of(cls, plain: Any) -> "Rules":
+        """The rules as they were written down; a value that makes no sense is not believed."""
+        told = plain if isinstance(plain, dict) else {}
+        seconds, crashes = told.get("stale_seconds"), told.get("max_crashes")
+        return cls(
+            float(seconds) if _is_patience(seconds) else cls.stale_seconds,
+            crashes if type(crashes) is int and crashes > 0 else cls.max_crashes,
+        )
+
+    @property
+    def beat_seconds(self) -> float:
+        """How often a worker shows that it lives."""
+        return min(10.0, self.stale_seconds / 6)
+
 
 @dataclass(frozen=True)
 class Attempt:
@@ -30,10 +46,23 @@ class Attempt:
     owner: dict[str, Any]
     outcome: str | None  # done, failed, released, crashed, lost; null: running, or lost and not yet noticed
     silent_for: float  # seconds since it was last touched
+    is_ahead: bool = False  # its time lies in the future: only watching tells whether it is alive
 
-    def lost(self, rules: Rules) -> bool:
-        """Its process is known to be gone, or has not been heard of for too long."""
-        return self.outcome is None and (self.silent_for > rules.stale_seconds or _is_gone(self.owner))
+    def is_silent(self, rules: Rules, part: float = 1.0) -> bool:
+        """Whether it has no end and was not heard of for too long, or for a part of that."""
+        return self.outcome is None and self.silent_for > part * self.patience(rules)
+
+    def patience(self, rules: Rules) -> float:
+        """How long its owner may be silent: by the rules of whoever looks, and by those that the owner beats by."""
+        own = self.owner.get("stale_seconds")
+        return max(rules.stale_seconds, float(own)) if _is_patience(own) else rules.stale_seconds
+
+    def is_gone(self) -> bool:
+        """Whether it has no end and its process is known to be gone."""
+        return self.outcome is None and _is_gone(self.owner)
+
+    def is_mine(self) -> bool:
+        return self.path not in _let_go and is_this_process(self.owner)
 
 
 class Held:
@@ -55,19 +84,24 @@ class Held:
         try:
             _write_end(self.path, self.owner, outcome, **details)
         except OSError as error:  # its silence will tell the others
+            _let_go.add(self.path)
             print(f"the end of {self.path} ({outcome}) could not be written down: {error}", file=sys.stderr, flush=True)
 
     def _beat(self, every_seconds: float) -> None:
         while not self._ended.wait(every_seconds):
             with contextlib.suppress(OSError):  # a file system that is away for a moment must not end a trial
-                os.utime(self.path)
+                touch(self.path)
+
+
+def _is_patience(seconds: Any) -> TypeGuard[float]:
+    return type(seconds) in (int, float) and SHORTEST <= seconds <= LONGEST
 
 
 def end_attempt(path: Path, outcome: str, **details: Any) -> None:
     """Writes down how an attempt of another process ended."""
     try:
-        owner = json.loads(path.read_bytes())
-    except (OSError, ValueError):
+        owner = read_json(path)
+    except (OSError, ValueError, RecursionError):
         owner = {}
     _write_end(path, owner if isinstance(owner, dict) else {}, outcome, **details)
 
@@ -78,7 +112,8 @@ def _write_end(path: Path, owner: dict[str, Any], outcome: str, **details: Any) 
 
 def _is_gone(owner: dict[str, Any]) -> bool:
     this_job = owner.get("slurm_job") is not None and owner["slurm_job"] == slurm_job.job()
-    if this_job and owner.get("slurm_restarts", 0) < slurm_job.restarts():
+    restarts = owner.get("slurm_restarts", 0)
+    if this_job and isinstance(restarts, int) and restarts < slurm_job.restarts():
         return True  # this very job, before it was requeued
     if owner.get("host") != host() or not isinstance(owner.get("pid"), int) or not 0 < owner["pid"] < 2**31:
         return False

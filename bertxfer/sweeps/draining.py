@@ -6,6 +6,7 @@ import secrets
 import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from bertxfer.config.schema import Runtime
@@ -16,6 +17,7 @@ from bertxfer.sweeps import summary, tracking
 from bertxfer.sweeps.attempt import Held, Rules
 from bertxfer.sweeps.queue import Queue, Situation
 from bertxfer.sweeps.stop import Stop
+from bertxfer.system import collector
 from bertxfer.trials import chains
 from bertxfer.trials.trial import Trial
 
@@ -50,8 +52,7 @@ def drain(
                 continue
             state = _state(queue, trial)
             if state == "waiting":
-                import bertxfer.learning.run  # noqa: F401  torch takes seconds to import, in which no trial should be held
-
+                import_learning()
                 taken = _take(trial, pending, queue, wanted, say)
                 if taken:
                     on_taking(taken)
@@ -63,21 +64,29 @@ def drain(
                 left.append(trial)
         # What others run is left to them, unless one of them has fallen silent: that trial may soon be free.
         situations = [queue.situation(trial.id, trial.outputs) for trial in left]
-        silent = any(_silent(situation, queue.rules) for situation in situations)
+        silent = any(_may_be_free_soon(situation, queue.rules) for situation in situations)
         pending = [t for t, now in zip(left, situations, strict=True) if silent or now.state == "waiting"]
         if pending and not ahead and (silent or ran == tried) and not stop():  # all wait for what others run
             time.sleep(min(1.0, queue.rules.stale_seconds / 10))
     return ran
 
 
+@lru_cache(maxsize=1)
+def import_learning() -> None:
+    """Torch and transformers take seconds to import, in which no trial should be held."""
+    with collector.resting():
+        import bertxfer.learning.run  # noqa: F401
+
+
 def _take(
     trial: Trial, pending: Sequence[Trial], queue: Queue, wanted: Collection[str], say: Callable[[str], None]
 ) -> Taken:
     """Claims the trial, or the stage that it has to wait for, and those that are computed together with it."""
-    needed = chains.missing_first(trial, lambda prefix: queue.store.artifacts.has("encoders", prefix))
+    # A stage whose encoder is there may have no result: the disk was full, or read-only, between the two.
+    needed = chains.missing_first(trial, lambda prefix: queue.store.complete(prefix, ["encoder"]))
     if needed.id != trial.id and queue.situation(needed.id, needed.outputs).state == "failed":
         if (held := queue.take(trial.id, trial.outputs)) is not None:
-            reason = f"its stage {needed.id} failed: {queue.store.why_failed(needed.id)}"
+            reason = f"its stage {needed.id} failed: {queue.why_failed(needed.id)}"
             queue.store.fail_with(trial.id, reason)
             held.end("failed")
             say(f"failed  {trial.id}: {reason}")
@@ -114,7 +123,10 @@ def run_taken(taken: Taken, store: Store, runtime: Runtime, stop: Stop, say: Cal
             results = probing.run(trials, store, runtime, stop)
         else:
             results = [run(trials[0], store, runtime, stop, taken[0][1].superseded)]
-        outcomes = [("failed" if isinstance(result, TrialError) else "done", {}) for result in results]
+        outcomes = [
+            ("failed", {}) if isinstance(result, TrialError) else ("done", {"outputs": list(one.outputs)})
+            for one, result in zip(trials, results, strict=True)
+        ]
     except Interrupted as interruption:
         details = {"steps": interruption.steps, "time_was_up": stop.time_is_up()}
         outcomes = [("released", details)] * len(taken)
@@ -147,10 +159,11 @@ def run_taken(taken: Taken, store: Store, runtime: Runtime, stop: Stop, say: Cal
     return sum(outcome == "done" for outcome, _ in outcomes)
 
 
+def _may_be_free_soon(situation: Situation, rules: Rules) -> bool:
+    """Whether the one who runs a trial has fallen silent, or cannot be told from one who has."""
+    latest = situation.latest if situation.state == "running" else None
+    return latest is not None and (latest.is_silent(rules, 0.5) or latest.is_ahead)
+
+
 def _state(queue: Queue, trial: Trial) -> str:
     return queue.situation(trial.id, trial.outputs).state
-
-
-def _silent(situation: Situation, rules: Rules) -> bool:
-    latest = situation.latest
-    return latest is not None and latest.outcome is None and latest.silent_for > rules.stale_seconds / 2

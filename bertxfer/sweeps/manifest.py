@@ -1,5 +1,6 @@
 """A sweep on disk: its trials are frozen when it is launched, so that a later edit of conf/ changes none of them."""
 
+import contextlib
 import dataclasses
 import hashlib
 import json
@@ -11,13 +12,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from bertxfer.config.schema import ArtifactSettings, Runtime
+from bertxfer.config import command_line
+from bertxfer.config.schema import OUTPUT_DIR, ArtifactSettings, Runtime
 from bertxfer.errors import BertxferError
+from bertxfer.store import portable
 from bertxfer.store.store import Store
 from bertxfer.sweeps.sweep import Point, Sweep, distinct
-from bertxfer.system.files import write_json
+from bertxfer.system.files import read_json, refuse_links, write_json
+from bertxfer.system.formats import FORMAT, refuse_newer
 from bertxfer.trials import pretrained
-from bertxfer.trials.science import Science, identify
+from bertxfer.trials.inputs import stands_in
+from bertxfer.trials.science import SEMANTICS, Science, identify
 from bertxfer.trials.trial import Trial
 
 
@@ -69,11 +74,18 @@ def name_of(sweep: Sweep) -> str:
 
 def freeze(sweep: Sweep) -> Manifest:
     """Writes the sweep down. The name follows from the trials, so the same command finds the same sweep again."""
+    if any(stands_in(trial.science) for trial in sweep.trials):
+        raise BertxferError("some of its inputs are not on this machine, so it can be planned but not launched")
     root = Path(sweep.runtime.output_dir).absolute()
     folder = root / "sweeps" / name_of(sweep)
+    for part in ("launches", "workers", "logs"):
+        refuse_links(root, "sweeps", folder.name, part)
     folder.mkdir(parents=True, exist_ok=True)
+    with contextlib.suppress(OSError, ValueError, RecursionError):  # a damaged one is written again
+        refuse_newer(folder / "manifest.json", read_json(folder / "manifest.json", follow=True))
     # Every launch rewrites it: equal ids are equal science, but the runtime and the paths of inputs may differ.
     content = {
+        "format": FORMAT,
         "name": folder.name,
         "command": sys.argv[1:],
         "launched": time.time(),
@@ -93,7 +105,8 @@ def read(folder: Path) -> Manifest:
     """A frozen sweep; every trial must still hash to its id."""
     path = folder / "manifest.json"
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = read_json(path, follow=True)
+        _refuse_newer(path, content)
         trials = {plain["id"]: _trial(plain) for plain in content["trials"]}
         if content.get("digest", now := _digest(content)) != now:
             raise ValueError("it was changed after it was written")
@@ -103,7 +116,7 @@ def read(folder: Path) -> Manifest:
         runtime, artifacts = Runtime(**content["runtime"]), ArtifactSettings(**content["artifacts"])
     except FileNotFoundError:
         raise BertxferError(f"there is no sweep at {folder}") from None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise _unreadable(path, error) from error
     return Manifest(folder, points, dataclasses.replace(runtime, output_dir=str(folder.parent.parent)), artifacts)
 
@@ -112,9 +125,10 @@ def outline(folder: Path) -> Outline:
     """A frozen sweep by the names of its trials alone, which are not checked here."""
     path = folder / "manifest.json"
     try:
-        trials = json.loads(path.read_text(encoding="utf-8"))["trials"]
-        return Outline(folder, [Named(plain["id"], tuple(plain["outputs"])) for plain in trials])
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        content = read_json(path, follow=True)
+        _refuse_newer(path, content)
+        return Outline(folder, [Named(plain["id"], tuple(plain["outputs"])) for plain in content["trials"]])
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise _unreadable(path, error) from error
 
 
@@ -122,12 +136,22 @@ def find(root: Path, name: str) -> Path:
     """The folder of the sweep called `name`, or of the only one whose name begins so."""
     if (Path(name) / "manifest.json").is_file():
         return Path(name).absolute()
-    names = sorted(path.parent.name for path in (root / "sweeps").glob("*/manifest.json"))
+    names = sorted(path.parent.name for path in (root / "sweeps").glob("[!.]*/manifest.json"))
     matches = [known for known in names if known == name] or [known for known in names if known.startswith(name)]
     if len(matches) != 1:
         known, number = ", ".join(matches or names) or "none", "more than one" if matches else "not a"
         raise BertxferError(f"{name!r} is {number} sweep; there are: {known}")
     return (root / "sweeps" / matches[0]).absolute()
+
+
+def _refuse_newer(path: Path, content: dict[str, Any]) -> None:
+    """Raises if a newer version has frozen the sweep, or trials whose results this one does not compute."""
+    refuse_newer(path, content)
+    newest = max((plain["science"]["semantics"] for plain in content["trials"]), default=SEMANTICS)
+    if newest > SEMANTICS:
+        raise BertxferError(
+            f"{path} is of a newer version (semantics {newest}, this one computes {SEMANTICS}): update this checkout"
+        )
 
 
 def _unreadable(path: Path, error: Exception) -> BertxferError:
@@ -149,7 +173,7 @@ def _as_dict(trial: Trial) -> dict[str, Any]:
 def _trial(plain: dict[str, Any]) -> Trial:
     lists = {key: _tuple(value) for key, value in plain.items() if isinstance(value, list)}
     science = Science.from_dict(plain["science"])
-    model_at = pretrained.still_at(plain["model_at"], science.model.name)
+    model_at = pretrained.still_at(plain["model_at"], science.model.name, science.model.version)
     trial = Trial(**{**plain, **lists, "science": science, "model_at": model_at})
     if (identified := identify(plain["science"])) != trial.id:
         raise ValueError(f"trial {trial.id} hashes to {identified}")
@@ -159,3 +183,19 @@ def _trial(plain: dict[str, Any]) -> Trial:
 def _tuple(value: Any) -> Any:
     """What JSON made a list."""
     return tuple(map(_tuple, value)) if isinstance(value, list) else value
+
+
+def packed(folder: Path) -> bytes:
+    """The manifest as it may leave this machine: what was asked for, without paths, and without what only says how and
+    where it was run. Its digest is made anew."""
+    content = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    flags, overrides = command_line.apart(content["command"])
+    ours, _ = command_line.ours_and_hydras(overrides)
+    told = [word for word in ours if word.lstrip("+~").split(".")[0] not in ("runtime", "artifacts")]
+    content["command"] = [*(flag for flag in flags if flag in ("-m", "--multirun")), *map(portable.word, told)]
+    content["runtime"]["output_dir"] = OUTPUT_DIR
+    # The science is what the ids hash, and names no place.
+    content["trials"] = [{**portable.without_places(one), "science": one["science"]} for one in content["trials"]]
+    content["points"] = [{**one, "axes": portable.without_places(one["axes"])} for one in content["points"]]
+    content["digest"] = _digest(content)
+    return (json.dumps(content, indent=2, allow_nan=False) + "\n").encode()

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bertxfer.config.schema import Config
-from bertxfer.errors import ConfigError, TrialError, TrialsFailed
+from bertxfer.errors import BertxferError, ConfigError, TrialError, TrialsFailed
 from bertxfer.store.results import Result
 from bertxfer.store.store import Store
-from bertxfer.sweeps import manifest, summary, trackers, tracking
+from bertxfer.sweeps import bf16, manifest, summary, trackers, tracking
 from bertxfer.sweeps.draining import drain
 from bertxfer.sweeps.launchers.launcher import Launcher
 from bertxfer.sweeps.manifest import Manifest
@@ -20,9 +20,8 @@ from bertxfer.sweeps.stop import Stop
 from bertxfer.sweeps.sweep import Point, Sweep
 from bertxfer.system import leftovers
 from bertxfer.trials import chains
+from bertxfer.trials.inputs import Inputs
 from bertxfer.trials.trial import Trial, trial_of
-
-STOPPED = "stopped, with a checkpoint saved; the same command goes on from there"
 
 
 def run_one(config: Config) -> None:
@@ -30,7 +29,9 @@ def run_one(config: Config) -> None:
     if config.grids is not None:
         raise ConfigError("experiment", "is a sweep of many trials; add -m")
     trackers.check(config.runtime.track)
-    trial = trial_of(config)
+    inputs = Inputs(fetch=True)
+    trial = trial_of(config, inputs)
+    inputs.refuse_absent([trial.science])
     store = Store(Path(config.runtime.output_dir).absolute(), config.artifacts.max_gb)
     stored = store.scored(trial)
     if stored is not None and not store.lacking(trial.id, trial.outputs):
@@ -38,6 +39,7 @@ def run_one(config: Config) -> None:
         with contextlib.suppress(OSError):  # a folder that may only be read
             Queue(store, None).tidy(trial.id)
     else:
+        bf16.check([trial], store, config.runtime.device, print)
         stop, queue = Stop(), Queue(store, uuid.uuid4().hex)
         with stop.on_signals():
             drain([trial], queue, config.runtime, stop)
@@ -47,18 +49,20 @@ def run_one(config: Config) -> None:
 
 def run_sweep(sweep: Sweep, launcher: Launcher) -> list[Result | None]:
     """All trials of a multirun: what is done is read, what is missing is run, failures are counted."""
+    if launcher.runs_here:
+        store = Store(Path(sweep.runtime.output_dir).absolute())
+        bf16.check([point.trial for point in sweep.points], store, sweep.runtime.device, print)
     frozen = manifest.freeze(sweep)
     ids = [trial.id for trial in frozen.trials]
     store = frozen.store
-    missing = sum(
-        store.result(trial.id) is None or bool(store.lacking(trial.id, trial.outputs)) for trial in frozen.trials
-    )
+    damaged = _damaged(frozen)
+    missing = sum(not store.complete(trial.id, trial.outputs) for trial in frozen.trials)
     print(f"sweep {frozen.name}: {len(ids)} trials, {len(ids) - missing} done before", flush=True)
     launched = launcher.run(frozen) if missing else None
     _tidy(frozen, Queue(store, None, launcher.rules))
     # A trial is read once for each metric that it is looked at by.
     looks = {(trial.id, trial.headline): trial for trial in (*frozen.trials, *(p.trial for p in frozen.points))}
-    found = {look: store.scored(trial) for look, trial in looks.items()}
+    found = {look: None if trial.id in damaged else store.scored(trial) for look, trial in looks.items()}
     summary.print_table([(looks[look].science, result) for look, result in found.items() if result is not None])
     results = [found[trial.id, trial.headline] for trial in frozen.trials]
     done = [trial_id for trial_id, result in zip(ids, results, strict=True) if result is not None]
@@ -68,13 +72,29 @@ def run_sweep(sweep: Sweep, launcher: Launcher) -> list[Result | None]:
     for tracker, unlogged in Counter(name for _, name in tracking.lacking(done, store, sweep.runtime.track)).items():
         print(f"{tracker} lacks {unlogged} of them; `python -m bertxfer track {tracker} {frozen.name}` logs them")
     if launched is not None:
-        _account_for(frozen.trials, launched.queue, launched.stopped)
+        _account_for([trial for trial in frozen.trials if trial.id not in damaged], launched.queue, launched.stopped)
+    if damaged:
+        raise TrialsFailed(f"{len(damaged)} of {len(ids)} trials have results that are not to be trusted")
     return results
+
+
+def _damaged(sweep: Manifest) -> set[str]:
+    """Trials whose results cannot be used, each of which is named; it does not keep the others from running."""
+    damaged = set()
+    for trial in sweep.trials:
+        try:
+            sweep.store.result(trial.id)
+        except BertxferError as error:
+            print(f"damaged  {trial.id}: {error}", file=sys.stderr)
+            damaged.add(trial.id)
+    return damaged
 
 
 def results_of(configs: Sequence[Config], launcher: Launcher) -> list[Result | None]:
     """The result of each config, in their order, for sweepers that wait for scores; null where it failed."""
-    trials = [trial_of(config) for config in configs]
+    inputs = Inputs(fetch=True)
+    trials = [trial_of(config, inputs) for config in configs]
+    inputs.refuse_absent([trial.science for trial in trials])
     with contextlib.suppress(TrialsFailed):  # a failed trial has no score; the others have
         run_sweep(Sweep([Point({}, trial) for trial in trials], configs[0].runtime, configs[0].artifacts), launcher)
     store = Store(Path(configs[0].runtime.output_dir).absolute())
@@ -99,10 +119,12 @@ def _account_for(trials: Sequence[Trial], queue: Queue, stopped: bool) -> None:
     states = {trial.id: queue.situation(trial.id, trial.outputs).state for trial in trials}
     failed = [trial_id for trial_id, state in states.items() if state == "failed"]
     for trial_id in failed[:20]:
-        print(f"failed  {trial_id}: {queue.store.why_failed(trial_id)}", file=sys.stderr)
+        print(f"failed  {trial_id}: {queue.why_failed(trial_id)}", file=sys.stderr)
     if failed:
         raise TrialsFailed(f"{len(failed)} of {len(trials)} trials failed; the reasons are in their failure.json")
-    unfinished = sum(state != "done" for state in states.values())
+    unfinished = [trial_id for trial_id, state in states.items() if state != "done"]
     if unfinished:
-        elsewhere = f"{unfinished} trials are unfinished or run elsewhere; the same command goes on"
-        raise TrialError(STOPPED if stopped else elsewhere)
+        saved = sum(queue.store.is_saved(trial_id) for trial_id in unfinished)
+        goes_on = f"{saved} of {len(unfinished)} unfinished trials have a checkpoint, and the same command goes on"
+        elsewhere = f"{len(unfinished)} trials are unfinished or run elsewhere; the same command goes on"
+        raise TrialError(f"stopped; {goes_on}" if stopped else elsewhere)

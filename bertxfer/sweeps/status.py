@@ -13,10 +13,12 @@ from rich.table import Table
 from bertxfer.errors import BertxferError
 from bertxfer.store.store import Store
 from bertxfer.sweeps import manifest
+from bertxfer.sweeps.launch import latest, launches, rules_of
 from bertxfer.sweeps.manifest import Manifest, Outline
 from bertxfer.sweeps.queue import Queue, Situation
 from bertxfer.sweeps.summary import score_text
-from bertxfer.trials import chains
+from bertxfer.system.slurm_queue import why_they_wait
+from bertxfer.trials import chains, rounds
 from bertxfer.trials.science import Science
 from bertxfer.trials.trial import Trial
 
@@ -38,29 +40,43 @@ class Watch:
                 self.situations[trial.id] = self.queue.situation(trial.id, trial.outputs)
         return Counter(situation.state for situation in self.situations.values())
 
+    def words(self) -> str:
+        """How many trials are in each state, as of the last look, and how many rounds are whole."""
+        counts = Counter(situation.state for situation in self.situations.values())
+        told = [f"{counts['done']} of {len(self.sweep.trials)} done"]
+        told += [f"{counts[state]} {state}" for state in STATES[1:]]
+        if isinstance(self.sweep, Manifest):
+            done = {trial_id for trial_id, situation in self.situations.items() if situation.state == "done"}
+            whole, rounds_there = rounds.whole(self.sweep.trials, done)
+            if rounds_there > 1:
+                told.append(f"{whole} of {rounds_there} rounds whole")
+        return ", ".join(told)
 
-def counts_line(counts: Counter[str], total: int) -> str:
-    return f"{counts['done']} of {total} done, " + ", ".join(f"{counts[state]} {state}" for state in STATES[1:])
 
-
-def latest_launch(folder: Path) -> str | None:
-    """The launch whose failures count: the newest of the sweep."""
-    launches = sorted((folder / "launches").glob("*.json"))
-    return launches[-1].stem if launches else None
+def _queue(folder: Path, store: Store) -> Queue:
+    """The queue as the sweep's newest launch sees it."""
+    launch = latest(folder)
+    return Queue(store, launch, rules_of(folder, launch))
 
 
 def show(root: Path, name: str | None) -> None:
     """Every sweep in a line; or one sweep, trial by trial; or everything about one trial."""
     console = Console(markup=False, emoji=False)
     if name is None:
-        folders = sorted(path.parent for path in (root / "sweeps").glob("*/manifest.json"))
-        table = Table("sweep", *STATES, "trials")
+        folders = sorted(path.parent for path in (root / "sweeps").glob("[!.]*/manifest.json"))
+        table, unread = Table("sweep", *STATES, "trials"), []
         for folder in folders:
-            sweep = manifest.outline(folder)
-            counts = Watch(sweep, Queue(Store(root), latest_launch(folder))).look()
+            try:
+                sweep = manifest.outline(folder)
+            except BertxferError as error:  # the others can be shown
+                unread.append(str(error))
+                continue
+            counts = Watch(sweep, _queue(folder, Store(root))).look()
             table.add_row(folder.name, *(str(counts[state]) for state in STATES), str(len(sweep.trials)))
         nothing = f"no sweeps in {root.absolute()}{'' if root.is_dir() else ', which is not there'}"
         console.print(table if folders else f"{nothing}; --output-dir or BERTXFER_OUTPUT names another", soft_wrap=True)
+        for sentence in unread:
+            console.print(sentence, soft_wrap=True)
     elif Store(root).has(name):
         _show_trial(console, Store(root), name)
     else:
@@ -68,8 +84,8 @@ def show(root: Path, name: str | None) -> None:
 
 
 def _show_sweep(console: Console, sweep: Manifest) -> None:
-    watch = Watch(sweep, Queue(sweep.store, latest_launch(sweep.folder)))
-    counts = watch.look()
+    watch = Watch(sweep, _queue(sweep.folder, sweep.store))
+    watch.look()
     columns = ("trial", "task", "n", "seed", "treatment", "state", "score, or what is known")
     rows: list[tuple[str, ...]] = []
     for trial in sweep.trials:
@@ -86,7 +102,21 @@ def _show_sweep(console: Console, sweep: Manifest) -> None:
         for row in rows:
             table.add_row(*row)
         console.print(table)
-    console.print(counts_line(counts, len(sweep.trials)))
+    console.print(watch.words())
+    if words := _why_waiting(sweep):
+        console.print(words)
+
+
+def _why_waiting(sweep: Manifest) -> str:
+    """Why SLURM has not begun the sweep's jobs; empty where it has, or there is no SLURM."""
+    from bertxfer.sweeps.launchers.slurm import queued_for
+
+    if not launches(sweep, "slurm"):
+        return ""
+    try:
+        return why_they_wait(job for jobs in queued_for(sweep).values() for job in jobs)
+    except BertxferError:
+        return ""
 
 
 def _print_lines(rows: Sequence[tuple[str, ...]]) -> None:
@@ -97,26 +127,26 @@ def _print_lines(rows: Sequence[tuple[str, ...]]) -> None:
 
 
 def _detail(store: Store, trial: Trial, situation: Situation) -> str:
-    latest, trial_id = situation.latest, trial.id
+    last, trial_id = situation.latest, trial.id
     if situation.state == "done":
         try:
             result = store.scored(trial)
         except BertxferError as error:
             return str(error)
         return "" if result is None else f"{score_text(result)} {result['headline'] or ''}".rstrip()
-    if situation.state == "running" and latest is not None:
-        where = latest.owner.get("slurm_job") or str(latest.owner.get("host", "?")).split()[0]
-        return f"attempt {latest.number} on {where}, last heard from {max(0.0, latest.silent_for):.0f} s ago"
+    if situation.state == "running" and last is not None:
+        where = last.owner.get("slurm_job") or (str(last.owner.get("host", "")).split() or ["?"])[0]
+        return f"attempt {last.number} on {where}, last heard from {last.silent_for:.0f} s ago"
     if situation.state == "failed":
-        return store.why_failed(trial_id)
-    return "" if latest is None else f"attempt {latest.number} ended: {latest.outcome or 'lost'}"
+        return situation.damage or store.why_failed(trial_id)
+    return "" if last is None else f"attempt {last.number} ended: {last.outcome or 'lost'}"
 
 
 def _show_trial(console: Console, store: Store, trial_id: str) -> None:
     science = Science.from_dict(store.config(trial_id))
     situation = Queue(store, None).situation(trial_id)
-    latest = situation.latest
-    failed = situation.state == "waiting" and latest is not None and latest.outcome in ("failed", "crashed")
+    last = situation.latest
+    failed = situation.state == "waiting" and last is not None and last.outcome in ("failed", "crashed")
     facts: dict[str, Any] = {
         "state": "failed" if failed else situation.state,
         "model": science.model.name,

@@ -3,11 +3,9 @@
 import statistics
 from collections.abc import Sequence
 
-from rich.console import Console
-from rich.table import Table
-
 from bertxfer.store.results import Result, seconds_of
-from bertxfer.trials import replicates
+from bertxfer.trials import model_names, replicates
+from bertxfer.trials.pretrained import DEMONSTRATION
 from bertxfer.trials.science import Science
 
 MINI_NOTE = "mini model and generated language: they show the method and say nothing about English"
@@ -40,8 +38,12 @@ def print_table(trials: Sequence[tuple[Science, Result]]) -> None:
     """
     if not trials:
         return
+    from rich.console import Console  # not at the top: workers say lines, and draw nothing
+    from rich.table import Table
+
     results = [result for _, result in trials]
-    columns: list[Column] = [(r["model"], r["task"], r["n_train"], r["headline"]) for r in results]
+    models = model_names.labels(science for science, _ in trials)
+    columns: list[Column] = [(models[s.model.version], s.task.name, r["n_train"], r["headline"]) for s, r in trials]
     rows: dict[str, dict[Column, list[float | None]]] = {}
     for label, column, result in zip(
         _labels([science for science, _ in trials], columns), columns, results, strict=True
@@ -58,7 +60,7 @@ def print_table(trials: Sequence[tuple[Science, Result]]) -> None:
         table.add_row(label, *(_cell(cells.get(column, [])) for column in shown))
     console = Console(markup=False, emoji=False)  # names and reasons are text, whatever brackets they have
     console.print(table)
-    if any(r["model"] == "mini" for r in results):
+    if any(science.model.name == DEMONSTRATION for science, _ in trials):
         console.print(MINI_NOTE, style="italic")
     if undefined := sum(r["score"] is None for r in results):
         console.print(f"{undefined} of {len(results)} trials have no defined score and are in no median or mean")

@@ -12,7 +12,7 @@ from bertxfer.store.store import Store
 from bertxfer.sweeps.summary import MINI_NOTE
 from bertxfer.sweeps.trackers import TRACKERS
 from bertxfer.sweeps.trackers.story import Story, Values
-from bertxfer.system.files import PATIENCE
+from bertxfer.system.files import PATIENCE, refuse_links
 from bertxfer.trials import chains
 from bertxfer.trials.science import Science, flatten
 
@@ -25,6 +25,7 @@ def track(trial_id: str, store: Store, names: Sequence[str], say: Callable[[str]
             continue
         logged = _mark(trial_id, store, name)
         try:
+            refuse_links(store.root.absolute(), "tracking", name, "logged", trial_id)
             logged.parent.mkdir(parents=True, exist_ok=True)
             _log(name, story(trial_id, store), folder(store, name))
             logged.touch()

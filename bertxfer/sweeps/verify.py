@@ -5,17 +5,20 @@ are run again too: an encoder of the store is not trusted here. Nothing is writt
 """
 
 import tempfile
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from random import Random
+from types import NoneType
 from typing import Any
 
 from bertxfer.config.schema import Runtime
 from bertxfer.errors import BertxferError
+from bertxfer.store.agreement import APART, BITS, CLOSE, UNKNOWN, Verdict, compare, predictions
+from bertxfer.store.contradictions import contradiction
+from bertxfer.store.portable import is_left_out
 from bertxfer.store.results import Result
 from bertxfer.store.store import Store
-from bertxfer.sweeps import manifest
+from bertxfer.sweeps import bf16, manifest
 from bertxfer.sweeps.draining import drain
 from bertxfer.sweeps.queue import Queue
 from bertxfer.sweeps.stop import Stop
@@ -23,25 +26,7 @@ from bertxfer.trials import pretrained
 from bertxfer.trials.science import SEMANTICS, Science
 from bertxfer.trials.trial import Trial
 
-BITS, CLOSE, APART, UNKNOWN = "bit for bit", "to tolerance", "does not agree", "could not be run again"
-_SAME = ("score", "metrics", "n_train", "n_dev", "steps", "epochs", "data_digest", "weights_digest")
-
-
-@dataclass(frozen=True)
-class Verdict:
-    trial_id: str
-    agreement: str
-    words: str = ""
-    changed: tuple[str, ...] = ()  # what is not as it was when the result was made
-
-    @property
-    def agrees(self) -> bool:
-        return self.agreement in (BITS, CLOSE)
-
-    def __str__(self) -> str:
-        verdict = f"{self.agreement}{f': {self.words}' if self.words else ''}"
-        changed = f" (changed since: {', '.join(self.changed)})" if self.changed else ""
-        return f"{self.trial_id}  {verdict}{changed}"
+_MOST_THREADS = 1024  # a result of somebody else may say anything
 
 
 def done(store: Store, name: str | None) -> list[str]:
@@ -69,32 +54,22 @@ def verify(trial_id: str, store: Store, tolerance: float) -> Verdict:
         stored = store.result(trial_id)
         assert stored is not None
         trial = stored_trial(trial_id, store, stored)
+        words = contradiction(stored, store.known_config(trial_id), predictions(store, trial_id))
     except BertxferError as error:
         return Verdict(trial_id, UNKNOWN, str(error))
+    if words is not None:
+        return Verdict(trial_id, APART, f"its result {words}")
     with tempfile.TemporaryDirectory(prefix="bertxfer-verify-") as folder:
-        scratch = Store(Path(folder))
-        drain([trial], Queue(scratch, "verify"), _runtime(stored), Stop(), say=lambda line: None)
+        scratch, runtime = Store(Path(folder)), _runtime(stored)
+        try:
+            bf16.check([trial], scratch, runtime.device, say=lambda line: None)
+        except BertxferError as error:
+            return Verdict(trial_id, UNKNOWN, str(error))
+        drain([trial], Queue(scratch, "verify"), runtime, Stop(), say=lambda line: None)
         again = scratch.result(trial_id)
         if again is None:
             return Verdict(trial_id, UNKNOWN, scratch.why_failed(trial_id))
-        return compare(stored, again, _predictions(store, trial_id), _predictions(scratch, trial_id), tolerance)
-
-
-def compare(stored: Result, again: Result, before: Any, now: Any, tolerance: float) -> Verdict:
-    """The verdict on two results of one trial and their tables of predictions (`before` is None where it is lost)."""
-    trial_id, changed = stored["id"], tuple(_changed(stored["environment"], again["environment"]))
-    if stored.get("data_digest") not in (None, again["data_digest"]):
-        return Verdict(trial_id, APART, "it was trained or measured on other rows", changed)
-    lost = before is None
-    equal = all(stored.get(key) == again.get(key) for key in _SAME)
-    if equal and not lost and before.equals(now):
-        return Verdict(trial_id, BITS, "", changed)
-    off = [(name, _off(value, again["metrics"].get(name))) for name, value in stored["metrics"].items()]
-    off.append(("score", _off(stored["score"], again["score"])))
-    name, most = max(off, key=lambda pair: pair[1])
-    words = f"{name} is off by {most:.3g}, {tolerance:g} is allowed" if most else "equal metrics, but not the same bits"
-    words += "; its predictions are lost" if lost else f"; {_alike(before, now)}"
-    return Verdict(trial_id, CLOSE if most <= tolerance else APART, words, changed)
+        return compare(stored, again, predictions(store, trial_id), predictions(scratch, trial_id), tolerance)
 
 
 def counted(verdicts: Sequence[Verdict]) -> str:
@@ -111,47 +86,43 @@ def stored_trial(trial_id: str, store: Store, result: Result) -> Trial:
             f"revision {result['environment'].get('git_revision') or 'of that time'}"
         )
     inputs = result.get("inputs")
-    if not isinstance(inputs, dict):
+    if not isinstance(inputs, dict) or not _are_places(inputs):
         raise BertxferError("its result does not say where its model and its rows were")
+    headline = result.get("headline") or science.task.headline
+    if not isinstance(headline, str):
+        raise BertxferError("its result does not say which metric its score is")
+    model_at = pretrained.still_at(inputs["model_at"], science.model.name, science.model.version)
+    pretrained.refuse_absent(model_at, science.model.name)
+    if is_left_out(model_at):  # rows need no place: they are found on the shelf by their version
+        raise BertxferError(f"it came in a packed file, and {science.model.name} was not fetched on this machine")
     return Trial(
         trial_id,
         science,
-        pretrained.still_at(inputs["model_at"], science.model.name),
+        model_at,
         inputs["data_at"],
         tuple(inputs["stages_at"]),
-        tuple(dict.fromkeys([result["headline"], *result["metrics"]])),
+        tuple(dict.fromkeys([headline, *result["metrics"]])),
         tuple(map(tuple, inputs["stages_metrics"])),
+    )
+
+
+def _are_places(inputs: dict[str, Any]) -> bool:
+    """Whether all is there, of the right types, that it takes to find a trial's inputs."""
+    stages, metrics = inputs.get("stages_at"), inputs.get("stages_metrics")
+    return (
+        isinstance(inputs.get("model_at"), str)
+        and "data_at" in inputs
+        and isinstance(inputs["data_at"], (str, NoneType))
+        and isinstance(stages, list)
+        and all(isinstance(where, (str, NoneType)) for where in stages)
+        and isinstance(metrics, list)
+        and all(isinstance(names, list) and all(isinstance(name, str) for name in names) for names in metrics)
     )
 
 
 def _runtime(stored: Result) -> Runtime:
     """As many threads as then, since the order of sums decides the last bits; the CPU again if it was the CPU."""
     threads = stored["environment"].get("threads")
+    threads = threads if isinstance(threads, int) and 1 <= threads <= _MOST_THREADS else None
     device = "cpu" if stored["environment"].get("device") == "cpu" else "auto"
-    return Runtime(device=device, threads=threads if isinstance(threads, int) else None, checkpoint_seconds=1e9)
-
-
-def _predictions(store: Store, trial_id: str) -> Any:
-    from pyarrow import ArrowException, parquet
-
-    try:
-        return parquet.read_table(store.folder(trial_id) / "predictions.parquet")
-    except (OSError, ArrowException):
-        return None
-
-
-def _alike(before: Any, now: Any) -> str:
-    old, new = before["prediction"].to_pylist(), now["prediction"].to_pylist()
-    same = sum(a == b for a, b in zip(old, new, strict=False))
-    return f"{same} of {max(len(old), len(new))} predictions are the same"
-
-
-def _off(one: float | None, other: float | None) -> float:
-    """How far apart two values are; infinitely, where only one is defined."""
-    if one is None or other is None:
-        return 0.0 if one is other else float("inf")
-    return abs(one - other)
-
-
-def _changed(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    return [f"{key} {before[key]} -> {now.get(key)}" for key in before if before[key] != now.get(key)]
+    return Runtime(device=device, threads=threads, checkpoint_seconds=1e9)

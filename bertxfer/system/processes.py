@@ -3,6 +3,8 @@
 import hashlib
 import os
 import platform
+import subprocess
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -50,6 +52,24 @@ def started_at(pid: int) -> int | None:
         return None
     fields = stat.rpartition(")")[2].split()
     return None if fields[0] == "Z" else int(fields[19])
+
+
+def command_of(pid: int) -> list[str]:
+    """The command line of a process, as words; empty where it cannot be told."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")[:-1]
+    except OSError:
+        pass
+    try:  # no /proc, as on macOS; words that have spaces come apart
+        told = subprocess.run(["ps", "-o", "command=", "-p", str(pid)], capture_output=True, text=True, check=False)
+    except OSError:
+        return []
+    return told.stdout.split()
+
+
+def is_this_process(owner: Mapping[str, Any]) -> bool:
+    """Whether what `whoami` said is this very process."""
+    return owner.get("pid") == os.getpid() and {**owner, **whoami()} == owner
 
 
 def host() -> str:

@@ -1,7 +1,9 @@
 """Sweeps under faults: what a cluster may do to them, at random moments, round after round.
 
-python -m tests.faults --rounds 1 --seed 7          # short
+python -m tests.faults --seed 7                     # short: a round on a small disk, one on a network file system
 python -m tests.faults --minutes 30 --log faults.json
+python -m tests.faults --network                    # all rounds on a network file system
+python -m tests.faults --only "clock step"          # one kind of fault
 python -m tests.faults --table faults.json          # the log of a run, as a table in Markdown
 """
 
@@ -18,9 +20,12 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from tests.faults import kinds, rounds
+from tests.faults import kinds, network, rounds
+from tests.faults.deck import Deck
 from tests.faults.disk import Disk, can_enclose, enclosed
-from tests.faults.scene import Scene, prepare
+from tests.faults.experiment import prepare
+from tests.faults.reference import Reference, undisturbed
+from tests.faults.scene import Scene
 
 
 def main() -> int:
@@ -42,28 +47,40 @@ def main() -> int:
 
 def run(told: argparse.Namespace, common: Path) -> int:
     """Rounds in a folder, until it is time; then the table."""
-    chosen = {**kinds.EVERYWHERE, **(kinds.ENCLOSED if told.inside else {})}
-    left_out = [kind for kind in kinds.ENCLOSED if kind not in chosen]
+    chosen = {kind: fault for kind, fault in kinds.ALL.items() if kind in (told.only or kinds.ALL)}
+    if unknown := set(told.only or ()) - kinds.ALL.keys():
+        raise SystemExit(f"--only: there is no {', '.join(sorted(unknown))}; there are {', '.join(kinds.ALL)}")
+    left_out = [kind for kind in kinds.ENCLOSED if kind in chosen and not told.inside]
+    chosen = {kind: fault for kind, fault in chosen.items() if kind not in left_out}
+    no_network = network.hindrance() if told.inside else "no namespaces may be made here"
     print(f"seed {told.seed}, {len(chosen)} kinds of faults", flush=True)
     if left_out:
         print(f"no namespaces may be made here, so these are left out: {', '.join(left_out)}", flush=True)
-    log: dict[str, Any] = {"seed": told.seed, "kinds": list(chosen), "left_out": left_out, "rounds": [], "problems": []}
+    if no_network is not None:
+        print(f"no round on a network file system: {no_network}", flush=True)
+        if told.network:
+            return 1
+    log: dict[str, Any] = {"seed": told.seed, "kinds": list(chosen), "left_out": left_out, "no_network": no_network}
+    log.update(rounds=[], problems=[])
     draws, started = random.Random(told.seed), time.monotonic()
-    deck = rounds.deal(draws, list(chosen))
+    deck = Deck(draws)
     prepare(common, told.size)
-    expected = rounds.reference(common)
-    log["trials"] = len(list((expected / "trials").glob("*/result.json")))
+    expected = undisturbed(common)
+    log["trials"] = [len(expected.own), len(expected.shared)]
     while _goes_on(told, len(log["rounds"]), time.monotonic() - started):
         number = len(log["rounds"]) + 1
+        on_network = told.network or (no_network is None and number % 2 == 0)
         scene = Scene(common, common / f"round-{number}")
-        scene.disk = Disk(scene.folder) if told.inside else None
+        possible = {kind: fault for kind, fault in chosen.items() if not (on_network and kind in kinds.ON_A_DISK)}
         try:
-            injected = rounds.disturbed(scene, draws, deck, chosen, told.faults)
-            one = {"injected": injected, **_outcome(scene, told.keep, expected)}
+            if on_network:
+                scene.network = network.Network(scene.folder, common / f"network-{number}")
+            elif told.inside:
+                scene.disk = Disk(scene.folder)
+            injected = rounds.disturbed(scene, draws, deck, possible, told.faults or len(chosen))
+            one = {"injected": injected, "network": on_network, **_outcome(scene, told, expected)}
         finally:
             scene.end()
-            if scene.disk is not None:
-                scene.disk.remove()
         log["rounds"].append(one)
         log["problems"] += [f"round {number}: {problem}" for problem in one["problems"]]
         log["minutes"] = round((time.monotonic() - started) / 60, 1)
@@ -75,17 +92,22 @@ def run(told: argparse.Namespace, common: Path) -> int:
     return 1 if log["problems"] else 0
 
 
-def _outcome(scene: Scene, keep: Path | None, expected: Path) -> dict[str, Any]:
+def _outcome(scene: Scene, told: argparse.Namespace, expected: Reference) -> dict[str, Any]:
     """What came of a sweep under faults, when it was left in peace."""
-    problems = rounds.settle(scene) + rounds.problems(scene, expected)
-    if problems and keep is not None:
-        subprocess.run(["cp", "-a", f"{scene.folder}/.", str(keep / scene.folder.name)], check=True)
-        subprocess.run(["cp", str(scene.log), str(keep)], check=True)
+    problems = rounds.settle(scene, told.patience) + rounds.problems(scene, expected)
+    if problems and told.keep is not None:
+        told.keep.mkdir(parents=True, exist_ok=True)
+        subprocess.run(["cp", "-a", f"{scene.folder}/.", str(told.keep / scene.folder.name)], check=True)
+        subprocess.run(["cp", *map(str, scene.logs()), str(told.keep)], check=True)
+    wrongly, with_cause = scene.claims.repeated()
     return {
         "seconds": round(time.monotonic() - scene.begun, 1),
         "trials": len(scene.seen),
+        "expected": len(expected.trials(scene)),
         "attempts": len(list((scene.out / "trials").glob("*/attempts/*.json"))),
         "launches": scene.launches,
+        "repeated": len(wrongly),
+        "repeated_with_cause": with_cause,
         "failures": Counter(scene.failures.values()),
         "problems": problems,
     }
@@ -93,8 +115,9 @@ def _outcome(scene: Scene, keep: Path | None, expected: Path) -> dict[str, Any]:
 
 def _say(number: int, one: dict[str, Any]) -> None:
     print(
-        f"round {number}: {one['trials']} trials, {len(one['injected'])} faults, {one['attempts']} attempts, "
-        f"{one['launches']} launches, {len(one['problems'])} problems, {one['seconds']:.0f} s",
+        f"round {number}{' on a network' if one['network'] else ''}: {one['trials']} trials, "
+        f"{len(one['injected'])} faults, {one['attempts']} attempts, {one['launches']} launches, "
+        f"{one['repeated']} repeated, {len(one['problems'])} problems, {one['seconds']:.0f} s",
         *(f"\n  {problem}" for problem in one["problems"][:20]),
         flush=True,
     )
@@ -106,12 +129,17 @@ def table(log: dict[str, Any]) -> str:
     lines = ["| fault | times |", "|---|---|"]
     lines += [f"| {kind} | {counts[kind]} |" for kind in log["kinds"]]
     lines += [f"| {kind} | not possible there |" for kind in log["left_out"]]
-    sums = {key: sum(one[key] for one in log["rounds"]) for key in ("trials", "attempts", "launches")}
+    keys = ("trials", "attempts", "launches", "repeated", "repeated_with_cause", "network")
+    sums = {key: sum(one[key] for one in log["rounds"]) for key in keys}
+    where = (
+        f"{sums['network']} of them on a network file system" if sums["network"] else "none on a network file system"
+    )
     lines += [
         "",
-        f"Seed {log['seed']}, {log['minutes']} minutes, {len(log['rounds'])} rounds: {sum(counts.values())} faults, "
-        f"{sums['trials']} trials in {sums['attempts']} attempts under {sums['launches']} launches; "
-        f"mismatches, losses and leftovers: {len(log['problems'])}.",
+        f"Seed {log['seed']}, {log['minutes']} minutes, {len(log['rounds'])} rounds, {where}: "
+        f"{sum(counts.values())} faults, {sums['trials']} trials in {sums['attempts']} attempts under "
+        f"{sums['launches']} launches; repeated: {sums['repeated']} (and {sums['repeated_with_cause']} whose claim or "
+        f"artifact was hit); mismatches, losses and leftovers: {len(log['problems'])}.",
     ]
     return "\n".join([*lines, *(f"- {problem}" for problem in log["problems"])])
 
@@ -123,13 +151,16 @@ def _goes_on(told: argparse.Namespace, done: int, seconds: float) -> bool:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.faults", description="Sweeps under faults.")
     parser.add_argument("--minutes", type=float, help="no round begins after that")
-    parser.add_argument("--rounds", type=int, default=1, help="where no minutes are given (1)")
-    parser.add_argument("--faults", type=int, default=19, help="of each round (19, one of each kind)")
+    parser.add_argument("--rounds", type=int, default=2, help="where no minutes are given (2)")
+    parser.add_argument("--network", action="store_true", help="all rounds on a network file system, not every other")
+    parser.add_argument("--faults", type=int, help="of each round (as many as there are kinds)")
     parser.add_argument("--size", type=int, default=1, help="of the sweep: 1 is 17 trials and the stages before them")
     parser.add_argument("--seed", type=int, help="of the faults; a new one if it is not given")
     parser.add_argument("--log", type=Path, help="write down all that happened, as JSON")
     parser.add_argument("--keep", type=Path, help="copy a round that went wrong into this folder")
     parser.add_argument("--table", type=Path, metavar="LOG", help="only print the table of such a log")
+    parser.add_argument("--only", metavar="KIND", action="append", help=argparse.SUPPRESS)
+    parser.add_argument("--patience", type=float, default=600, help=argparse.SUPPRESS)  # seconds for a launch in peace
     parser.add_argument("--inside", type=Path, help=argparse.SUPPRESS)  # a folder: the namespaces are made
     return parser
 

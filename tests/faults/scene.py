@@ -2,141 +2,126 @@
 
 import json
 import os
-import random
+import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
+from tests.faults.claims import Claims
 from tests.faults.disk import Disk
-from tests.helpers.models import bert
+from tests.faults.network import Network
+from tests.faults.processes import MARK, Process, marked, send
+from tests.faults.witness import Bystander, Witness
 
 STALE_SECONDS = 3
-MARK = "BERTXFER_FAULTS"  # in the environment of all processes of a scene, by which they are found
-
-TASK = """\
-name: own
-text: [text]
-labels: [bad, good]
-metrics: [accuracy]
-headline: accuracy
-files: {train: own.csv, dev: own.csv}
-"""
-
-# Plain trials long enough to be hit, a task whose tokens are cached, chains of one and two stages, probes.
-EXPERIMENT = """\
-# @package _global_
-grids:
-  - {task: mini_sst2, data.n: 800, seed: "range(%d)"}
-  - {task: own, data.n: 16, seed: "range(%d)"}
-  - {task: own, intermediate: mini_cola, data.n: 16, seed: "range(%d)"}
-  - {task: mini_sst2, intermediate: [[mini_cola, own]], data.n: 16, seed: "range(%d)"}
-  - {task: mini_cola, training: probe, probe.layer: [0, 1], data.n: 16, seed: "range(%d)"}
-"""
-SEEDS = (4, 4, 3, 2, 2)  # of each grid, for a sweep of size 1
-
-
-def prepare(folder: Path, size: int) -> None:
-    """The model, the data and the experiment of all scenes."""
-    from bertxfer.tasks.mini import lexicon
-
-    bert(1, folder / "model")
-    words, draw = [word for word in lexicon.vocabulary() if word.isalpha()], random.Random(0)
-    rows = [f"{' '.join(draw.choices(words, k=6))},{('bad', 'good')[i % 2]}\n" for i in range(64)]
-    experiment = EXPERIMENT % tuple(size * seeds for seeds in SEEDS)
-    (folder / "own.csv").write_text("text,label\n" + "".join(rows))
-    for group, name, text in (("task", "own", TASK), ("experiment", "faults", experiment)):
-        (folder / "conf" / group).mkdir(parents=True)
-        (folder / "conf" / group / f"{name}.yaml").write_text(text)
-
-
-@dataclass(frozen=True)
-class Process:
-    pid: int
-    role: str  # launcher, supervisor (of a worker), worker (the process that runs trials), other
+# How each of the two sweeps is launched. They share trials, and differ in what they take for lost by so much that one
+# of them could take the other's workers for gone between two signs of life.
+HOW = {
+    "faults": ("hydra.launcher.workers=2", f"hydra.launcher.stale_seconds={STALE_SECONDS}"),
+    "shared": ("hydra.launcher.workers=1", f"hydra.launcher.stale_seconds={8 * STALE_SECONDS}"),
+}
 
 
 @dataclass
 class Scene:
     common: Path  # what `prepare` made
-    folder: Path
+    folder: Path  # what is on the disk
     disk: Disk | None = None
-    launcher: "subprocess.Popen[bytes] | None" = None
+    network: Network | None = None
+    launchers: "dict[str, subprocess.Popen[bytes]]" = field(default_factory=dict)  # by their experiment
     later: list[tuple[float, Callable[[], object]]] = field(default_factory=list)
     seen: dict[str, tuple[int, int]] = field(default_factory=dict)  # results: which file each was when it appeared
     failures: dict[str, str] = field(default_factory=dict)
+    witnesses: list[Witness] = field(default_factory=list)
     launches: int = 0
     begun: float = field(default_factory=time.monotonic)
+
+    def __post_init__(self) -> None:
+        self.claims = Claims(self.out / "trials")
 
     @property
     def out(self) -> Path:
         return self.folder / "out"
 
     @property
-    def log(self) -> Path:
-        return self.common / f"{self.folder.name}.log"  # not on the disk that may be full
+    def place(self) -> Path:
+        """The output folder as the sweep's own processes see it."""
+        return (self.network.here if self.network else self.folder) / "out"
 
-    def launch(self, *how: str) -> "subprocess.Popen[bytes]":
-        """The command of the sweep; what it prints goes into the log."""
-        how = how or ("hydra.launcher.workers=2", f"hydra.launcher.stale_seconds={STALE_SECONDS}")
-        with self.log.open("ab") as log:
-            self.launcher = subprocess.Popen(
-                [*_PYTHON, *self.words(), *how], cwd=self.common, env=self.environment(), stdout=log, stderr=log
-            )
+    @property
+    def launcher(self) -> "subprocess.Popen[bytes] | None":
+        return self.launchers.get("faults")
+
+    def launch(
+        self, experiment: str = "faults", how: tuple[str, ...] = (), environment: Mapping[str, str] | None = None
+    ) -> "subprocess.Popen[bytes]":
+        """The command of a sweep; what it prints goes into a log of its own."""
         self.launches += 1
-        return self.launcher
+        words = [*self._words(), f"experiment={experiment}", *(how or HOW[experiment])]
+        self.launchers[experiment] = self._start([*_PYTHON, *words], environment or {}, self.log(self.launches))
+        return self.launchers[experiment]
 
-    def words(self) -> list[str]:
+    def _words(self) -> list[str]:
         return [
-            f"model.name={self.common / 'model'}",
-            f"runtime.output_dir={self.out}",
+            *("model=mini", f"model.name={self.common / 'model'}"),
+            f"runtime.output_dir={self.place}",
             *("runtime.device=cpu", "runtime.threads=1", "runtime.checkpoint_seconds=0.05"),
-            *("training.epochs=1", "data.dev_n=32", "-m", "experiment=faults"),
-            *("--config-dir", str(self.common / "conf")),
+            *("training.epochs=1", "data.dev_n=32", "-m", "--config-dir", str(self.common / "conf")),
         ]
 
-    def environment(self) -> dict[str, str]:
-        return {**os.environ, MARK: str(self.folder), "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
-
-    def join(self, host: str) -> None:
-        """One more worker, on what it takes for another host."""
+    def join(self, host: str | None = None, environment: Mapping[str, str] | None = None) -> bool:
+        """One more worker; with a name, on what it takes for another host, which there may be in the network."""
         if (sweep := self.sweep()) is None:
-            return
-        command = [*_PYTHON, "worker", str(sweep), "--output-dir", str(self.out), "--stale-seconds", str(STALE_SECONDS)]
-        renamed = ["unshare", "--uts", "bash", "-c", 'hostname "$1"; shift; exec "$@"', "_", host, *command]
-        with self.log.open("ab") as log:
-            subprocess.Popen(renamed, cwd=self.common, env=self.environment(), stdout=log, stderr=log)
+            return False
+        command = [*_PYTHON, "worker", sweep.name, "--output-dir", str(self.place)]
+        if host is not None:
+            command = ["unshare", "--uts", "bash", "-c", 'hostname "$1"; shift; exec "$@"', "_", host, *command]
+            command = self.network.seen_from_there(command) if self.network else command
+        self._start(command, environment or {}, self.log("joined"))
+        return True
+
+    def cancel(self) -> int:
+        """Ends the workers of the sweep, and says with what status the command that does so ended."""
+        sweep = self.sweep()
+        command = [*_PYTHON, "cancel", sweep.name if sweep else "faults", "--output-dir", str(self.place)]
+        return self._start(command, {}, self.log("cancels")).wait(timeout=120)
+
+    def _start(self, command: list[str], environment: Mapping[str, str], log: Path) -> "subprocess.Popen[bytes]":
+        ours = {**os.environ, **environment, MARK: str(self.folder), "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
+        with log.open("ab") as said:
+            return subprocess.Popen(command, cwd=self.common, env=ours, stdout=said, stderr=said)
+
+    def log(self, of: object) -> Path:
+        return self.common / f"{self.folder.name}-{of}.log"  # not on the disk that may be full
+
+    def logs(self) -> list[Path]:
+        return sorted(self.common.glob(f"{self.folder.name}-*.log"))
 
     def sweep(self) -> Path | None:
-        return next(iter((self.out / "sweeps").glob("*/")), None)
+        return next(iter((self.out / "sweeps").glob("faults-*/")), None)
+
+    def wanted(self) -> list[str]:
+        """The trials that the sweep has still to do, as far as its manifest can be read."""
+        sweep = self.sweep()
+        try:
+            assert sweep is not None
+            ids = [trial["id"] for trial in json.loads((sweep / "manifest.json").read_bytes())["trials"]]
+            return [trial for trial in ids if not (self.out / "trials" / trial / "result.json").exists()]
+        except (AssertionError, OSError, ValueError, KeyError, TypeError):
+            return []
 
     def processes(self, role: str | None = None) -> list[Process]:
-        found = [process for process in _all_processes(str(self.folder)) if role in (None, process.role)]
+        found = [process for process in marked(str(self.folder)) if role in (None, process.role)]
         return sorted(found, key=lambda process: process.pid)
-
-    def held(self) -> list[tuple[Path, dict[str, Any]]]:
-        """Attempts that have not ended, and who made them."""
-        found = []
-        for path in (self.out / "trials").glob("*/attempts/[!.]*.json"):
-            try:
-                owner = json.loads(path.read_text())
-            except (OSError, ValueError):
-                continue
-            if isinstance(owner, dict) and owner.get("outcome") is None:
-                found.append((path, owner))
-        return sorted(found, key=lambda one: one[0])
 
     def busy(self) -> list[Process]:
         """Workers that are in the midst of a trial."""
-        owners = {owner.get("pid") for _, owner in self.held()}
+        owners = {owner.get("pid") for _, owner in self.claims.held()}
         return [process for process in self.processes("worker") if process.pid in owners]
-
-    def files(self, pattern: str) -> list[Path]:
-        return sorted(path for path in self.out.glob(pattern) if path.stat().st_size)
 
     def tick(self) -> None:
         """What is due is done, and what came to pass is noted."""
@@ -152,6 +137,7 @@ class Scene:
             with_reason = _reason(path)
             if with_reason:
                 self.failures[f"{path.parent.name} {with_reason}"] = with_reason
+        self.claims.look()
 
     def after(self, seconds: float, action: Callable[[], object]) -> None:
         self.later.append((time.monotonic() + seconds, action))
@@ -163,23 +149,23 @@ class Scene:
         self.later = []
 
     def end(self) -> None:
-        """Kills what is left of the scene."""
+        """Kills what is left of the scene, and takes its disk away."""
         for _ in range(3):
             for process in self.processes():
                 send(process.pid, signal.SIGKILL)
-        if self.launcher is not None:
-            self.launcher.wait()
+        for launcher in self.launchers.values():
+            launcher.wait()
+        for witness in self.witnesses:
+            if isinstance(witness, Bystander):
+                witness.process.kill()
+                witness.process.wait()
+        for place in (self.disk, self.network):
+            if place is not None:
+                place.remove()
+        shutil.rmtree(self.folder, ignore_errors=True)
 
 
 _PYTHON = [sys.executable, "-m", "bertxfer"]
-
-
-def send(pid: int, number: signal.Signals) -> bool:
-    try:
-        os.kill(pid, number)
-    except ProcessLookupError:
-        return False
-    return True
 
 
 def stamp(path: Path) -> tuple[int, int]:
@@ -193,25 +179,3 @@ def _reason(path: Path) -> str | None:
         return str(json.loads(path.read_text())["reason"])
     except (OSError, ValueError, KeyError):
         return None
-
-
-def _all_processes(mark: str) -> Iterator[Process]:
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            if f"{MARK}={mark}".encode() not in (folder / "environ").read_bytes().split(b"\0"):
-                continue
-            words = (folder / "cmdline").read_bytes().decode().split("\0")[:-1]
-        except OSError:
-            continue
-        if not words:
-            continue  # has ended, and nobody has asked how
-        yield Process(int(folder.name), _role(words))
-
-
-def _role(words: list[str]) -> str:
-    if words[-1] == "bertxfer.sweeps.worker":
-        return "worker"
-    told_on_its_command_line = "bertxfer.sweeps.worker" in words and "submitit.local._local" not in words
-    if told_on_its_command_line or "submitit.core._submit" in words or words[2:4] == ["bertxfer", "worker"]:
-        return "supervisor"
-    return "launcher" if words[1:3] == ["-m", "bertxfer"] else "other"

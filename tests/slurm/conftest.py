@@ -1,5 +1,6 @@
 """One real SLURM for all tests in this folder: they fail if it cannot be had, and it is gone when they end."""
 
+import os
 import signal
 import tempfile
 from collections.abc import Iterator
@@ -8,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from bench.cluster import Cluster
+from tests.helpers.on_slurm import queued
+from tests.helpers.sweeping import wait_until
 
 
 @pytest.fixture(scope="session")
@@ -20,3 +23,10 @@ def cluster() -> Iterator[Cluster]:
             yield cluster
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+@pytest.fixture
+def quiet(cluster: Cluster) -> None:
+    """Nothing of an earlier test is left in the queue."""
+    cluster.run("scancel", "-u", str(os.getuid()))
+    wait_until(lambda: not queued(cluster), 60)

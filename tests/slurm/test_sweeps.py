@@ -5,64 +5,20 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from bench.cluster import Cluster
 from tests.helpers.commands import Run, tiny_words
-from tests.helpers.sweeping import (
-    SLOW,
-    Start,
-    attempts,
-    launcher_log,
-    outcomes,
-    results,
-    running,
-    start,
-    wait_until,
-)
+from tests.helpers.hub import Hub
+from tests.helpers.hub_files import glue_like_files, tiny_bert_files
+from tests.helpers.on_slurm import ON_SLURM, computed_once, drained, queued, stepping, words
+from tests.helpers.sweeping import Start, attempts, launcher_log, outcomes, results, running, start, wait_until
 
 __all__ = ["start"]  # a fixture
 
-ON_SLURM = (
-    "hydra/launcher=slurm",
-    "hydra.launcher.gres=gpu:1",
-    "hydra.launcher.workers=4",
-    "hydra.launcher.stale_seconds=8",
-    "runtime.checkpoint_seconds=0.3",
-)
-
-
-@pytest.fixture(autouse=True)
-def _quiet_cluster(cluster: Cluster) -> None:
-    """Nothing of an earlier test is left in the queue."""
-    cluster.run("scancel", "-u", str(os.getuid()))
-    wait_until(lambda: not queued(cluster), 60)
-
-
-def queued(cluster: Cluster) -> list[str]:
-    return cluster.run("squeue", "-h", "-r", "-o", "%i").split()
-
-
-def words(model: Path, *more: str) -> Sequence[str]:
-    return [*tiny_words(model, *ON_SLURM), *SLOW, "-m", *more]
-
-
-def stepping(tmp_path: Path) -> int:
-    """How many trials are some steps under way."""
-    return len({path.parent for path in (tmp_path / "out" / "trials").glob("*/checkpoint/[!.]*.pt")})
-
-
-def computed_once(tmp_path: Path, trials: int) -> None:
-    """Every trial has a result and exactly one attempt that ended in one."""
-    found = outcomes(tmp_path)
-    assert len(found) == trials
-    assert len(results(tmp_path)) == trials
-    for trial, ended in found.items():
-        assert ended.count("done") == 1, (trial, ended)
-        assert ended[-1] == "done", (trial, ended)
+pytestmark = pytest.mark.usefixtures("quiet")
 
 
 def test_the_same_scores_as_on_this_machine(
@@ -219,3 +175,25 @@ def test_detaching_and_cancelling(
     refused = bertxfer(*command, "hydra.launcher.partition=nosuch", env=cluster.env())
     assert refused.returncode == 1
     assert "SLURM refused the workers" in refused.stderr
+
+
+def test_nodes_without_a_network_run_what_the_launch_has_fetched(
+    bertxfer: Run, cluster: Cluster, tmp_path: Path
+) -> None:
+    """The jobs are held until the hub is gone, and look for it where nothing listens."""
+    with Hub() as hub:
+        hub.add("models", "tiny/bert", tiny_bert_files())
+        hub.add("datasets", "tiny/glue", glue_like_files())
+        env = {**cluster.env(), **hub.environment(tmp_path / "hf"), "BERTXFER_CACHE": ""}
+        rows = ["task=sst2", "data.root=null", "task.hub.path=tiny/glue", "data.n=16", "training.epochs=1"]
+        cut = "hydra.launcher.setup=['export HF_ENDPOINT=http://127.0.0.1:9 HF_HUB_OFFLINE=0']"
+        with drained(cluster):  # so that no job begins before the hub is down
+            words = ["model=other", "model.name=tiny/bert", *rows, *ON_SLURM, cut, "hydra.launcher.wait=false"]
+            launched = bertxfer(*words, "-m", "seed=0..3", env=env)
+            assert launched.returncode == 0, launched.stderr
+            assert not results(tmp_path) and hub.requests
+            hub.down()
+        wait_until(lambda: len(results(tmp_path)) == 4, 120)
+        wait_until(lambda: not queued(cluster), 60)
+    computed_once(tmp_path, 4)
+    assert {json.loads(path.read_text())["model"] for path in results(tmp_path)} == {"tiny/bert"}

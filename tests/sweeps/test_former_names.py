@@ -7,30 +7,25 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from bertxfer.config.schema import ArtifactSettings, Runtime
 from bertxfer.sweeps import manifest
 from bertxfer.sweeps.launch import new_launch
 from bertxfer.sweeps.manifest import Manifest
+from bertxfer.sweeps.post import Post
 from bertxfer.sweeps.queue import Rules
-from bertxfer.sweeps.sweep import Point, Sweep
-from bertxfer.sweeps.worker import Post
-from tests.helpers.running import trial
+from tests.helpers.frozen import frozen
 
 TINY = ("data.n=16", "data.dev_n=32", "training.epochs=1")
 
 
 def frozen_before(folder: Path, seeds: int) -> Manifest:
     """A sweep of the mini model as it was frozen when that lay in bertxfer/mini/model."""
-    points = [Point({"seed": seed}, trial(*TINY, f"seed={seed}")) for seed in range(seeds)]
-    runtime = Runtime(output_dir=str(folder), device="cpu", threads=1)
-    frozen = manifest.freeze(Sweep(points, runtime, ArtifactSettings()))
-    path = frozen.folder / "manifest.json"
+    path = frozen(folder, *TINY, seeds=seeds).folder / "manifest.json"
     content = json.loads(path.read_text())
     for plain in content["trials"]:
         assert plain["model_at"].endswith("bertxfer/tasks/mini/model")
         plain["model_at"] = plain["model_at"].replace("bertxfer/tasks/mini/model", "bertxfer/mini/model")
     path.write_text(json.dumps({**content, "digest": manifest._digest(content)}))
-    return manifest.read(frozen.folder)
+    return manifest.read(path.parent)
 
 
 def test_a_job_that_was_queued_before_the_rooms_is_still_a_worker(tmp_path: Path) -> None:

@@ -137,7 +137,7 @@ def test_a_requeued_slurm_job_takes_over_its_own_trial(tmp_path: Path, monkeypat
     held = queue(tmp_path).take(TRIAL)
     assert held is not None
     held.end("done")
-    assert Attempt(1, tmp_path, {}, None, 6.0).lost(RULES)
+    assert Attempt(1, tmp_path, {}, None, 6.0).is_silent(RULES)
 
 
 def test_whoever_takes_a_trial_over_closes_what_was_lost(tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ def scalars(tmp_path: Path, trial_id: str) -> dict[str, list[tuple[int, float]]]
 
 
 def test_a_trial_is_logged_when_it_ends(bertxfer: Run, shallow_model: Path, tmp_path: Path) -> None:
-    words = tiny_words(shallow_model, "data.dev_n=16", "runtime.track=tensorboard")
+    words = tiny_words(shallow_model, "data.dev_n=16", "runtime.track=tensorboard", "training.evaluate=every")
     # A launcher that looks this often sees the result before the worker has logged it.
     ran = bertxfer(*words, "-m", "seed=3", "hydra.launcher.workers=1", "+hydra.launcher.poll_seconds=0.02")
     assert ran.returncode == 0 and "lacks" not in ran.stdout, ran.stderr + ran.stdout

@@ -10,7 +10,7 @@ from dataclasses import asdict
 
 import submitit
 
-from bertxfer.sweeps.worker import Post
+from bertxfer.sweeps.post import Post
 
 
 class _WithPost:

@@ -8,6 +8,7 @@ from bertxfer.sweeps.launchers.launcher import Launched, Launcher
 from bertxfer.sweeps.manifest import Manifest
 from bertxfer.sweeps.queue import Queue
 from bertxfer.sweeps.stop import Stop
+from bertxfer.trials.rounds import in_rounds
 
 
 @dataclass
@@ -15,7 +16,7 @@ class Inline(Launcher):
     """Trials one after another in this process, for a debugger."""
 
     def run(self, sweep: Manifest) -> Launched:
-        queue, stop = Queue(sweep.store, new_launch(sweep, "inline"), self.rules), Stop()
+        queue, stop = Queue(sweep.store, new_launch(sweep, "inline", self.rules), self.rules), Stop()
         with stop.on_signals():
-            drain(sweep.trials, queue, sweep.runtime, stop)
+            drain(in_rounds(sweep.trials), queue, sweep.runtime, stop)
         return Launched(queue, stopped=stop())

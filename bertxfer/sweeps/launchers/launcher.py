@@ -2,9 +2,10 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 from bertxfer.config.keys import ranged, whole
-from bertxfer.sweeps.attempt import Rules
+from bertxfer.sweeps.attempt import LONGEST, SHORTEST, Rules
 from bertxfer.sweeps.manifest import Manifest
 from bertxfer.sweeps.queue import Queue
 
@@ -22,9 +23,9 @@ class Launched:
 class Launcher(ABC):
     """Settings that every launcher has."""
 
-    stale_seconds: float = ranged(
-        Rules.stale_seconds, 0, above=True
-    )  # a worker that was not heard of for so long has lost its trial
+    runs_here: ClassVar[bool] = True  # on the machine of the command, so what that can do is known before
+    # A worker that was not heard of for so long has lost its trial.
+    stale_seconds: float = ranged(Rules.stale_seconds, SHORTEST, LONGEST)
     max_crashes: int = whole(Rules.max_crashes)  # how many processes a trial may take down before it counts as failed
 
     @property

@@ -1,22 +1,25 @@
 """Workers on this machine: one for each GPU, or for each few cores where there is none."""
 
 import contextlib
-import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from bertxfer.config.keys import whole
-from bertxfer.sweeps.launch import Job, launches
+from bertxfer.sweeps import nursery
+from bertxfer.sweeps.card import cards, is_worker, living_worker
+from bertxfer.sweeps.launch import Job, jobs_of, launches, mark_one_cancelled
 from bertxfer.sweeps.launchers.launcher import Launched
 from bertxfer.sweeps.launchers.submitted import Submitted
 from bertxfer.sweeps.manifest import Manifest
+from bertxfer.sweeps.post import Post
 from bertxfer.sweeps.queue import Queue
-from bertxfer.sweeps.worker import Post, supervise
+from bertxfer.sweeps.worker import supervise
 from bertxfer.system.processes import host, process_lives, started_at
 
 
@@ -38,32 +41,70 @@ class Local(Submitted):
         return [None] * (self.workers or max(1, cpu_cores() // self.threads))
 
     def submit(self, sweep: Manifest, post: Post, workers: int) -> Iterable[list[Job]]:
-        from bertxfer.sweeps.launchers.executors import LocalExecutor
-
-        free = self.devices()
-        for job in self.living([job for _, record in launches(sweep, "local") for job in record["jobs"]]):
+        devices = self.devices()
+        free = list(devices)
+        for job in self._living(sweep):
             if job.get("gpu") in free:
                 free.remove(job.get("gpu"))
-        chosen = free[:workers]
+        chosen = [*free, *devices][:workers]  # one that replaces a silent worker shares its device
         machine = f"{len(visible_gpus())} GPUs" if chosen[0] is not None else f"no GPU, {cpu_cores()} cores"
         print(f"workers: {len(chosen)}, CPU threads of each: {self.threads} ({machine})", flush=True)
-        executor = LocalExecutor(folder=sweep.folder / "logs")
-        executor.update_parameters(timeout_min=60 * 24 * 365)
-        for gpu in chosen:
-            executor.post = replace(post, gpu=gpu)
-            with _silenced():
-                worker = executor.submit(supervise, executor.post)
-            pid = worker.job_id
-            yield [{"id": pid, "host": host(), "pid_started": started_at(int(pid)), "gpu": gpu}]
+        posts = [replace(post, gpu=gpu) for gpu in chosen]
+        pids = nursery.workers(posts)
+        for one in posts:
+            pid = next(pids, None)
+            yield [_job(_started_alone(one, sweep) if pid is None else pid, one)]
 
-    def living(self, jobs: list[Job]) -> list[Job]:
+    def living(self, sweep: Manifest, jobs: list[Job]) -> list[Job]:
         this_host = host()
         mine = [job for job in jobs if job.get("host") == this_host and str(job["id"]).isdecimal()]
-        return [job for job in mine if process_lives(int(job["id"]), job.get("pid_started"))]
+        alive = [job for job in mine if process_lives(int(job["id"]), job.get("pid_started"))]
+        return [job for job in alive if is_worker(int(job["id"]), sweep.folder)]
+
+    def _living_of_all(self, sweep: Manifest) -> list[Job]:
+        return self.living(sweep, jobs_of(sweep, "local"))
+
+    def unheard(self, sweep: Manifest, queue: Queue) -> list[str]:
+        """A worker that was stopped (SIGSTOP) lives, and does nothing."""
+        silent, before = [], queue.now() - queue.rules.stale_seconds
+        for path, card in cards(sweep.folder):
+            with contextlib.suppress(OSError):
+                if path.stat().st_mtime < before and (pid := living_worker(card, sweep.folder)) is not None:
+                    silent.append(str(pid))
+        return silent
 
     def interrupted(self, sweep: Manifest, queue: Queue) -> Launched:
+        """Waits until the workers have saved what they were doing; a second Ctrl-C does not."""
+        living = self._living_of_all(sweep)
+        local = launches(sweep, "local")
+        for name, record in local:  # for workers that are just beginning, and have no card yet
+            ours = name == local[-1][0] and all(job.get("host") == host() for job in record["jobs"])
+            if ours or self.living(sweep, record["jobs"]):
+                mark_one_cancelled(sweep.folder, name)
+        if living:
+            print(f"{len(living)} workers are told to stop; they save what they have", flush=True)
         end_workers(sweep)
+        try:
+            while self._living_of_all(sweep):
+                time.sleep(0.1)
+        except KeyboardInterrupt:
+            print("not waited for: they end when they have saved", flush=True)
         return Launched(queue, stopped=True)
+
+
+def _job(pid: int, post: Post) -> Job:
+    return {"id": str(pid), "host": host(), "pid_started": started_at(pid), "gpu": post.gpu}
+
+
+def _started_alone(post: Post, sweep: Manifest) -> int:
+    """A worker in a process that imports for itself."""
+    from bertxfer.sweeps.launchers.executors import LocalExecutor
+
+    executor = LocalExecutor(folder=sweep.folder / "logs")
+    executor.update_parameters(timeout_min=60 * 24 * 365)
+    executor.post = post
+    with _silenced():
+        return int(executor.submit(supervise, post).job_id)
 
 
 @contextlib.contextmanager
@@ -87,17 +128,13 @@ def _silenced() -> Iterator[None]:
 def end_workers(sweep: Manifest) -> list[str]:
     """Tells the workers of a sweep on this machine, its SLURM jobs excepted, to give back their trials and end."""
     ended = []
-    slurm_jobs = {job["id"] for _, record in launches(sweep, "slurm") for job in record["jobs"]}
-    for path in (sweep.folder / "workers").glob("*.json"):
-        try:
-            worker = json.loads(path.read_bytes())["worker"]
-            ours = worker["host"] == host() and worker["slurm_job"] not in slurm_jobs
-            pid, started = int(worker["pid"]), worker["pid_started"]
-        except (OSError, ValueError, KeyError, TypeError):
-            continue
-        if ours and pid > 1 and process_lives(pid, started):
-            os.kill(pid, signal.SIGTERM)
-            ended.append(str(pid))
+    slurm_jobs = {job["id"] for job in jobs_of(sweep, "slurm")}
+    for _, card in cards(sweep.folder):
+        pid = living_worker(card, sweep.folder)
+        if pid is not None and card.worker.get("slurm_job") not in slurm_jobs:
+            with contextlib.suppress(ProcessLookupError, PermissionError):  # just ended; another user's
+                os.kill(pid, signal.SIGTERM)
+                ended.append(str(pid))
     return ended
 
 

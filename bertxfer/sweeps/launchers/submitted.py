@@ -2,29 +2,31 @@
 
 import time
 from abc import abstractmethod
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-
-from filelock import FileLock
+from pathlib import Path
 
 from bertxfer.config.keys import whole
 from bertxfer.errors import TrialError
+from bertxfer.sweeps import launch as launching
 from bertxfer.sweeps import tracking
-from bertxfer.sweeps.launch import Job, cancelled, launches, new_launch, write_down
+from bertxfer.sweeps.launch import Job, cancelled, jobs_of, launches, new_launch, rules_of, write_down
+from bertxfer.sweeps.launchers.crew import Crew
 from bertxfer.sweeps.launchers.launcher import Launched, Launcher
 from bertxfer.sweeps.launchers.pace import Line, Pace
 from bertxfer.sweeps.manifest import Manifest
+from bertxfer.sweeps.post import Post
 from bertxfer.sweeps.queue import Queue
-from bertxfer.sweeps.status import Watch, counts_line
-from bertxfer.sweeps.worker import Post
-from bertxfer.system import leftovers
-from bertxfer.system.files import PATIENCE
+from bertxfer.sweeps.status import Watch
+from bertxfer.system import interrupts, leftovers
+from bertxfer.system.files import PATIENCE, alone, refuse_links
+
+LAUNCHING = 120.0  # seconds that one launcher waits for another that starts workers of the same sweep
 
 
 @dataclass
 class Submitted(Launcher):
-    """Workers in processes of their own, started through submitit."""
+    """Workers in processes of their own."""
 
     wait: bool = True
     threads: int = whole(1)
@@ -40,76 +42,148 @@ class Submitted(Launcher):
         """Starts workers; jobs are handed over as soon as they are submitted, so that none goes unrecorded."""
 
     @abstractmethod
-    def living(self, jobs: list[Job]) -> list[Job]:
+    def living(self, sweep: Manifest, jobs: list[Job]) -> list[Job]:
         """Those of the jobs that run or will run."""
 
     def strays(self, sweep: Manifest) -> dict[str, list[Job]]:
         """Jobs by their launch, among them those that were not written down because their launcher died too soon."""
         return {}
 
+    def unheard(self, sweep: Manifest, queue: Queue) -> list[str]:
+        """Workers that seem to live, and have not been heard of for too long."""
+        return []
+
+    def why_waiting(self) -> str:
+        """Why jobs have not begun, as of the last look at them."""
+        return ""
+
     @abstractmethod
     def interrupted(self, sweep: Manifest, queue: Queue) -> Launched:
         """What Ctrl-C means."""
 
     def run(self, sweep: Manifest) -> Launched:
-        with FileLock(sweep.folder / "launch.lock"):  # or two launchers at once would both start all workers
-            for name, jobs in self.strays(sweep).items():
-                write_down(sweep, name, self._kind, jobs)
-            launch = self._living_launch(sweep) or new_launch(sweep, self._kind)
-            queue = Queue(sweep.store, launch, self.rules)
-            self._start_missing(sweep, launch, Watch(sweep, queue).look())
-        if not self.wait:
-            print(f"submitted; `python -m bertxfer status {sweep.name}` shows how far it is")
-            return Launched(queue, waited_for=False)
-        try:
-            self._watch(sweep, launch, queue)
-        except KeyboardInterrupt:
-            return self.interrupted(sweep, queue)
+        launching.refuse_newer_launches(sweep.folder)
+        queue = Queue(sweep.store, None, self.rules)
+        with interrupts.raised():
+            try:
+                queue, started = self._begin(sweep)
+                if not self.wait:
+                    self._say_submitted(sweep, started)
+                    return Launched(queue, waited_for=False)
+                self._watch(sweep, queue)
+            except KeyboardInterrupt:
+                return self.interrupted(sweep, queue)
         return Launched(queue)
 
     @property
     def _kind(self) -> str:
         return type(self).__name__.lower()
 
+    def _begin(self, sweep: Manifest) -> tuple[Queue, int]:
+        """The launch that is under way, or a new one, with the workers that it lacks; how many were started."""
+        with alone(sweep.folder / "launch.lock", LAUNCHING):  # or two launchers at once would both start all workers
+            for name, jobs in self.strays(sweep).items():
+                write_down(sweep, name, self._kind, jobs)
+            launch = self._living_launch(sweep)
+            if launch is None:
+                launch = new_launch(sweep, self._kind, self.rules)
+            queue = Queue(sweep.store, launch, rules_of(sweep.folder, launch))
+            missing = self.wanted(Watch(sweep, queue).look()["waiting"]) - len(self._living(sweep))
+            return queue, self._start(sweep, queue, missing)
+
     def _living_launch(self, sweep: Manifest) -> str | None:
         """The launch that is under way, if there is one: it is joined instead of beginning another."""
-        alive = [name for name, record in launches(sweep, self._kind) if self.living(record["jobs"])]
-        return max(alive, default=None)
+        of_kind = [(n, record) for n, record in launches(sweep, self._kind) if not cancelled(sweep.folder, n).exists()]
+        return max((name for name, record in of_kind if self.living(sweep, record["jobs"])), default=None)
 
-    def _start_missing(self, sweep: Manifest, launch: str, counts: Counter[str]) -> None:
-        jobs = [job for _, record in launches(sweep, self._kind) for job in record["jobs"]]
-        missing = self.wanted(counts["waiting"]) - len(self.living(jobs))
-        if missing <= 0:
-            return
-        for jobs in self.submit(sweep, Post(str(sweep.folder), launch, self.rules, self.threads), missing):
-            write_down(sweep, launch, self._kind, jobs)
+    def _living(self, sweep: Manifest) -> list[Job]:
+        """The workers that are at work or will be; those of a cancelled launch are only ending."""
+        return self.living(sweep, jobs_of(sweep, self._kind, also_cancelled=False))
 
-    def _watch(self, sweep: Manifest, launch: str, queue: Queue) -> None:
-        """Until every trial has ended. If trials wait and all workers are gone, new ones are started."""
-        watch, pace = Watch(sweep, queue), Pace()
-        fruitless, done_then = 0, -1
+    def _start(self, sweep: Manifest, queue: Queue, workers: int) -> int:
+        if workers <= 0:
+            return 0
+        assert queue.launch is not None
+        for log in (sweep.folder / "logs").glob("*_log.*"):  # their names can be guessed, and are written to
+            refuse_links(log.parent, log.name)
+        started = 0
+        for jobs in self.submit(sweep, Post(str(sweep.folder), queue.launch, queue.rules, self.threads), workers):
+            write_down(sweep, queue.launch, self._kind, jobs)
+            started += len(jobs)
+        return started
+
+    def _say_submitted(self, sweep: Manifest, started: int) -> None:
+        shows = f"`python -m bertxfer status {sweep.name}` shows how far it is"
+        print(shows if started else f"no worker was started: {len(self._living(sweep))} are at work; {shows}")
+
+    def _watch(self, sweep: Manifest, queue: Queue) -> None:
+        """Until every trial has ended. Workers that are lost while trials wait are replaced."""
+        assert queue.launch is not None
+        watch, pace, looked_after = Watch(sweep, queue), Pace(), -1e9
+        crew = Crew(max(1, len(self._living(sweep))), watch.look()["done"])
+        silent, words = set[str](), self.why_waiting()
         with Line() as line:
             while True:
                 looked = time.monotonic()
                 counts = watch.look()
-                line.show(f"{counts_line(counts, len(sweep.trials))}{pace.words(counts)}")
+                line.show(f"{watch.words()}{pace.words(counts)}{words and f'; {words}'}")
                 if not counts["waiting"] + counts["running"]:
                     break
-                if cancelled(sweep, launch).exists():
+                if cancelled(sweep.folder, queue.launch).exists():
                     raise TrialError("the sweep was cancelled; the same command goes on where it was")
-                jobs = [job for _, record in launches(sweep, self._kind) for job in record["jobs"]]
-                if counts["waiting"] and not self.living(jobs) and (counts := watch.look())["waiting"]:
-                    fruitless = fruitless + 1 if counts["done"] == done_then else 0
-                    done_then = counts["done"]
-                    if fruitless == 3:
-                        raise TrialError(f"all workers ended before their trials; their logs: {sweep.folder / 'logs'}")
-                    with FileLock(sweep.folder / "launch.lock"):
-                        self._start_missing(sweep, launch, counts)
+                # squeue is a burden to a cluster: it is asked less often, unless nobody is at work or one was missing.
+                urgent = crew.short or not counts["running"]
+                if counts["waiting"] and (urgent or looked - looked_after > 3 * self.poll_seconds):
+                    looked_after = looked
+                    self._look_after(sweep, queue, watch, crew, silent)
+                    words = self.why_waiting()
                 # A store that is slow to look at is looked at less often.
                 time.sleep(max(self.poll_seconds, 5 * (time.monotonic() - looked)))
             if sweep.runtime.track:
                 line.show(f"all trials have ended; the last ones are logged to {', '.join(sweep.runtime.track)}", True)
                 _until_logged(sweep, queue)
+
+    def _look_after(self, sweep: Manifest, queue: Queue, watch: Watch, crew: Crew, silent: set[str]) -> None:
+        """Replaces workers that are lost, or says why they were."""
+        living = self._living(sweep)
+        unheard = self.unheard(sweep, queue)
+        for name in set(unheard) - silent:
+            print(f"worker {name} has not been heard of for {queue.rules.stale_seconds:g} s; another one is started")
+            silent.add(name)
+        working = max(0, len(living) - len(unheard))
+        counts = watch.look()  # a worker may have ended because it was done
+        missing = self.wanted(counts["waiting"]) - working
+        begun = counts["done"] > crew.done_before or _has_begun(watch, queue)
+        if missing > 0 and not living and not begun and (said := self._last_words(sweep, queue)):
+            logs = sweep.folder / "logs"
+            raise TrialError(f"all workers ended before their first trial: {said}; their logs: {logs}")
+        try:
+            lacking = crew.to_start(missing, working, counts["done"])
+        except TrialError as error:
+            raise TrialError(f"{error}; their logs: {sweep.folder / 'logs'}") from None
+        if lacking:
+            with alone(sweep.folder / "launch.lock", LAUNCHING):
+                self._start(sweep, queue, lacking)
+
+    def _last_words(self, sweep: Manifest, queue: Queue) -> str:
+        """The last line of the newest log of errors of this launch that has one."""
+        jobs = [job for name, record in launches(sweep, self._kind) if name == queue.launch for job in record["jobs"]]
+        said = (_last_line(sweep.folder / "logs" / f"{job['id']}_0_log.err") for job in reversed(jobs))
+        return next(filter(None, said), "")
+
+
+def _has_begun(watch: Watch, queue: Queue) -> bool:
+    """Whether a worker of the launch has had a trial that is not done."""
+    latest = (situation.latest for situation in watch.situations.values())
+    return any(one is not None and one.owner.get("launch") == queue.launch for one in latest)
+
+
+def _last_line(path: Path) -> str:
+    try:
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return ""
+    return next((line.strip() for line in reversed(lines) if line.strip()), "")
 
 
 def _until_logged(sweep: Manifest, queue: Queue) -> None:
