@@ -12,7 +12,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from speed import CORES, ours  # type: ignore[import-not-found]
+from speed import ours  # type: ignore[import-not-found]
+from spending import CORES, spending  # type: ignore[import-not-found]
 
 BASE = ["model=mini", "model.pooling=cls", "task=mini_sst2", "training.epochs=2", "data.dev_n=200"]
 
@@ -41,7 +42,7 @@ def main() -> None:
 def trial(words: list[str], scratch: Path) -> dict[str, float]:
     """Seconds of the second and third trial of a worker that has everything loaded, one thread, nothing beside it."""
     folder = Path(tempfile.mkdtemp(dir=scratch))
-    _, results = ours([*BASE, "data.n=500", *words, "seed=0..2", "hydra.launcher.workers=1"], folder)
+    results = ours([*BASE, "data.n=500", *words, "seed=0..2", "hydra.launcher.workers=1"], folder)
     warm = sorted(results, key=lambda result: result["timings"]["load"] + result["timings"]["treat"])[:2]
     return {
         "start_seconds": median(result["timings"]["load"] + result["timings"]["treat"] for result in warm),
@@ -53,8 +54,9 @@ def trial(words: list[str], scratch: Path) -> dict[str, float]:
 
 def workers(count: int, scratch: Path) -> dict[str, Any]:
     folder = Path(tempfile.mkdtemp(dir=scratch))
-    took, results = ours([*BASE, "data.n=250", "seed=0..7", f"hydra.launcher.workers={count}"], folder)
-    return {"workers": count, "trials_per_hour": 3600 * len(results) / took}
+    with spending() as spent:
+        results = ours([*BASE, "data.n=250", "seed=0..7", f"hydra.launcher.workers={count}"], folder)
+    return {"workers": count, "trials_per_hour": 3600 * len(results) / spent.wall, "cpu_seconds": spent.cpu}
 
 
 def untrained(layers: int, scratch: Path) -> Path:

@@ -20,7 +20,8 @@ from bertxfer.sweeps.manifest import Manifest
 from bertxfer.sweeps.queue import Queue
 from bertxfer.sweeps.stop import Stop
 from bertxfer.sweeps.sweep import Point, Sweep
-from bertxfer.sweeps.sweep import sweep_of as sweep_of_words
+from bertxfer.sweeps.wanted import sweep_of as sweep_of_words
+from bertxfer.trials.rounds import in_rounds
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ def main() -> None:
 
     draining.run_taken = do_nothing
     sys.modules["bertxfer.learning.run"] = types.ModuleType("bertxfer.learning.run")  # it would bring torch along
-    draining.drain(sweep.trials, Queue(sweep.store, "load"), sweep.runtime, Stop())
+    draining.drain(in_rounds(sweep.trials), Queue(sweep.store, "load"), sweep.runtime, Stop())
     assert "torch" not in sys.modules
     seconds = {"starting": starting, "reading": reading - starting, "draining": _cpu() - reading}
     print(json.dumps({"trials": ran, **seconds}))

@@ -8,15 +8,13 @@ sides have one thread and are timed in seconds of CPU, which other work on the m
 import argparse
 import itertools
 import json
-import os
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
 import torch
+from spending import bertxfer, spending  # type: ignore[import-not-found]
 from torch import nn
 
 from bertxfer.learning import devices, encoders, heads
@@ -37,19 +35,18 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         first = _one(words, layers, folder)
         plain = [_plain_steps(first, folder)]
-        start = _spent_by_children()
-        _bertxfer(words, f"probe.layer=1..{layers}", "seed=0..7", folder=folder)
-        here = _spent_by_children() - start
+        with spending() as here:
+            _bertxfer(words, f"probe.layer=1..{layers}", "seed=0..7", folder=folder)
         plain.append(_plain_steps(first, folder))
         results = [json.loads(path.read_text()) for path in Path(folder).glob("trials/*/result.json")]
     wanted = [result for result in results if result["treatment_text"].startswith("layer ")]
     steps = sum(-(-(r["n_train"] - r["n_holdout"]) // 8) * r["epochs"] for r in wanted)
     there = [steps * seconds for seconds in plain]
     print(f"{' '.join(words)}: {len(wanted)} probes, {sum(r['epochs'] for r in wanted)} epochs in all, {steps} steps")
-    print(f"here: {here:.0f} s of CPU, with start-up, features and evaluation; best layer {_best(wanted)}")
+    print(f"here: {here.cpu:.0f} s of CPU, with start-up, features and evaluation; best layer {_best(wanted)}")
     for seconds, whole in zip(plain, there, strict=True):
         print(f"plain: {1000 * seconds:.1f} ms a step over {STEPS} steps, {whole / 3600:.1f} h in all")
-    print(f"ratio: {min(there) / here:.0f} to {max(there) / here:.0f}")
+    print(f"ratio: {min(there) / here.cpu:.0f} to {max(there) / here.cpu:.0f}")
 
 
 def _one(words: list[str], layers: int, folder: str) -> Trial:
@@ -61,18 +58,8 @@ def _one(words: list[str], layers: int, folder: str) -> Trial:
 
 
 def _bertxfer(words: list[str], *more: str, folder: str) -> None:
-    command = [
-        sys.executable,
-        "-m",
-        "bertxfer",
-        "-m",
-        *words,
-        "training=probe",
-        *more,
-        "hydra/launcher=inline",
-        "runtime.threads=1",
-    ]
-    subprocess.run([*command, f"runtime.output_dir={folder}"], check=True, stdout=subprocess.DEVNULL)
+    how = ("hydra/launcher=inline", "runtime.threads=1", f"runtime.output_dir={folder}")
+    bertxfer("-m", *words, "training=probe", *more, *how)
 
 
 def _plain_steps(trial: Trial, folder: str) -> float:
@@ -98,10 +85,6 @@ def _plain_steps(trial: Trial, folder: str) -> float:
         loss.backward()
         optimizer.step()
     return (time.process_time() - start) / STEPS
-
-
-def _spent_by_children() -> float:
-    return os.times().children_user + os.times().children_system
 
 
 def _best(results: list[dict[str, object]]) -> str:

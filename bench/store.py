@@ -9,16 +9,13 @@ The files were written just before, so they are in the system's cache.
 
 import argparse
 import json
-import os
-import resource
-import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
 import numpy
+from spending import printed, spending  # type: ignore[import-not-found]
 
 from bertxfer.config.composer import Composer
 from bertxfer.config.schema import conf_dir
@@ -26,13 +23,18 @@ from bertxfer.learning.result import inputs
 from bertxfer.store.store import Store
 from bertxfer.sweeps import manifest
 from bertxfer.sweeps.attempt import end_attempt
-from bertxfer.sweeps.sweep import sweep_of
+from bertxfer.sweeps.wanted import sweep_of
 from bertxfer.system import files
 from bertxfer.system.processes import whoami
 from bertxfer.trials.trial import Trial
 
-WORDS = ("experiment=tamkin2020/fig2", "model=mini")
-PER_SEED = 104  # trials of this sweep for each seed
+# As in tamkin2020/fig2, whose own seeds are too few.
+WORDS = ("model=mini", "task=mini_sst2,mini_qnli,mini_cola", "scheme=incremental", "k=0..12", "data.n=300,500")
+FIGURE = (
+    *("figure.kind=curves", "figure.x=k", "figure.series=data.n", "figure.facets=task"),
+    *("figure.interval=t95", "figure.tables=[summary,differences]"),
+)
+PER_SEED = 3 * 13 * 2  # trials of this sweep for each seed
 DEV_ROWS, STEPS = 872, 315
 
 
@@ -59,7 +61,7 @@ def measure(sizes: list[int]) -> list[dict[str, Any]]:
                 "status": ["status", "--output-dir", folder],
                 "status of the sweep": ["status", "--output-dir", folder, name],
                 "plan of a seed more": ["plan", "-m", *more, f"runtime.output_dir={folder}"],
-                "report": ["report", "-m", *sweep, f"runtime.output_dir={folder}"],
+                "report": ["report", "-m", *sweep, *FIGURE, f"runtime.output_dir={folder}"],
             }
             for command, words in commands.items():
                 wall, cpu = timed(words)
@@ -71,17 +73,23 @@ def measure(sizes: list[int]) -> list[dict[str, Any]]:
 def fill(root: Path, seeds: int) -> tuple[int, str]:
     """A store in which this many seeds of the sweep are done: how many trials, and the sweep's name."""
     sweep = sweep_of([*WORDS, f"seed=0..{seeds - 1}", f"runtime.output_dir={root}"], Composer(conf_dir()))
-    frozen, random = manifest.freeze(sweep), numpy.random.default_rng(0)
-    safely, files._sync = files._sync, lambda path: None  # nobody waits for a disk here
-    try:
-        for trial in frozen.trials:
-            _finish(trial, frozen.store, random)
-    finally:
-        files._sync = safely
+    frozen = manifest.freeze(sweep)
+    finish_all(frozen)
     return len(frozen.trials), frozen.name
 
 
-def _finish(trial: Trial, store: Store, random: numpy.random.Generator) -> None:
+def finish_all(frozen: manifest.Manifest) -> None:
+    """Leaves behind what the trials of a sweep leave."""
+    random = numpy.random.default_rng(0)
+    safely, files.sync = files.sync, lambda path: None  # nobody waits for a disk here
+    try:
+        for trial in frozen.trials:
+            finish(trial, frozen.store, random)
+    finally:
+        files.sync = safely
+
+
+def finish(trial: Trial, store: Store, random: numpy.random.Generator) -> None:
     """Leaves behind what a finished trial leaves."""
     science = trial.science
     kept = 1 - len(science.treatment.redrawn) / 24
@@ -91,16 +99,16 @@ def _finish(trial: Trial, store: Store, random: numpy.random.Generator) -> None:
         "index": numpy.arange(DEV_ROWS),
         "label": labels,
         "prediction": numpy.where(right, labels, 1 - labels),
-        "logit_0": random.random(DEV_ROWS, dtype=numpy.float32),
-        "logit_1": random.random(DEV_ROWS, dtype=numpy.float32),
     }
+    logits = random.random(DEV_ROWS, dtype=numpy.float32)
+    predictions |= {f"logit_{i}": numpy.where(predictions["prediction"] == i, logits, -logits) for i in (0, 1)}
     history = [{"step": i + 1, "loss": float(x), "lr": 5e-4} for i, x in enumerate(random.random(STEPS))]
     score = float(right.mean())
-    history += [{"step": 63 * e, "epoch": e, science.task.headline: score} for e in range(1, 6)]
+    history += [{"step": 63 * e, "epoch": e, trial.headline: score} for e in range(1, 6)]
     result = {
         "id": trial.id,
         "score": score,
-        "metrics": {science.task.headline: score},
+        "metrics": {trial.headline: score},
         "undefined": {},
         "task": science.task.name,
         "model": science.model.name,
@@ -129,17 +137,9 @@ def _finish(trial: Trial, store: Store, random: numpy.random.Generator) -> None:
 
 def timed(words: list[str]) -> tuple[float, float]:
     """Seconds by the clock and of CPU that a command takes."""
-    before, started = _children(), time.monotonic()
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "200"}
-    ran = subprocess.run([sys.executable, "-m", "bertxfer", *words], env=environment, capture_output=True, text=True)
-    if ran.returncode:
-        raise SystemExit(f"{' '.join(words)}: {ran.stderr}")
-    return round(time.monotonic() - started, 2), round(_children() - before, 2)
-
-
-def _children() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+    with spending() as spent:
+        printed([sys.executable, "-m", "bertxfer", *words], {"OMP_NUM_THREADS": "1", "COLUMNS": "200"})
+    return round(spent.wall, 2), round(spent.cpu, 2)
 
 
 if __name__ == "__main__":

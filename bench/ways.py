@@ -5,11 +5,12 @@
 TRIAL.json says what to do: where the model, its first weights and the rows are, and how to train. `paper` pads every
 row to max_length and evaluates in batches of 8, as the code of the papers does. `trainer` is the Hugging Face Trainer
 as its documentation has it: padded to the longest of a batch, evaluation with its default batch size. `grouped` is the
-same with rows of like length in a batch and evaluation batches of 64. All evaluate after every epoch. `paper` has plain
-Adam, as that code has; the Trainer's default is fused AdamW, here without weight decay, which is Adam.
+same with rows of like length in a batch, in training and in evaluation, and evaluation batches of 64. All evaluate
+once, after the last epoch: so the papers' code is run, and so is the Trainer unless it is told otherwise. `paper` has
+plain Adam, as that code has; the Trainer's default is fused AdamW, here without weight decay, which is Adam.
 
-Prints its score and its own peak memory as JSON. The peak that the system gives a parent for its child would not do: it
-is never below the parent's own.
+Prints its score, how often it evaluated and its own peak memory as JSON. The peak that the system gives a parent for
+its child would not do: it is never below the parent's own.
 """
 
 import json
@@ -58,7 +59,6 @@ def paper(model: Any, tokenizer: Any, trial: dict[str, Any]) -> dict[str, Any]:
     size, rows = trial["batch_size"], len(train["labels"])
     total = trial["epochs"] * -(-rows // size)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1 - step / total)
-    logits = torch.empty(0)
     for epoch in range(trial["epochs"]):
         model.train()
         order = trial["orders"][epoch]
@@ -69,15 +69,15 @@ def paper(model: Any, tokenizer: Any, trial: dict[str, Any]) -> dict[str, Any]:
             torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimizer.step()
             schedule.step()
-        model.eval()
-        with torch.no_grad():
-            parts = [
-                model(**{name: column[first : first + 8] for name, column in dev.items() if name != "labels"}).logits
-                for first in range(0, len(dev["labels"]), 8)
-            ]
-        logits = torch.cat(parts)
+    model.eval()
+    with torch.no_grad():
+        parts = [
+            model(**{name: column[first : first + 8] for name, column in dev.items() if name != "labels"}).logits
+            for first in range(0, len(dev["labels"]), 8)
+        ]
+    logits = torch.cat(parts)
     score = float((logits.argmax(1) == dev["labels"]).float().mean())
-    return {"score": score, "logits": logits.tolist()}
+    return {"score": score, "evaluations": 1, "logits": logits.tolist()}
 
 
 def trainer(model: Any, tokenizer: Any, trial: dict[str, Any], grouped: bool = False) -> dict[str, Any]:
@@ -96,7 +96,7 @@ def trainer(model: Any, tokenizer: Any, trial: dict[str, Any], grouped: bool = F
         learning_rate=trial["lr"],
         per_device_train_batch_size=trial["batch_size"],
         num_train_epochs=trial["epochs"],
-        eval_strategy="epoch",
+        eval_strategy="no",
         save_strategy="no",
         report_to="none",
         disable_tqdm=True,
@@ -118,8 +118,10 @@ def trainer(model: Any, tokenizer: Any, trial: dict[str, Any], grouped: bool = F
     )
     stdout, sys.stdout = sys.stdout, sys.stderr  # it prints what it logs
     teacher.train()
+    teacher.evaluate()
     sys.stdout = stdout
-    return {"score": [entry["eval_accuracy"] for entry in teacher.state.log_history if "eval_accuracy" in entry][-1]}
+    scores = [entry["eval_accuracy"] for entry in teacher.state.log_history if "eval_accuracy" in entry]
+    return {"score": scores[-1], "evaluations": len(scores)}
 
 
 def _tokenized(tokenizer: Any, trial: dict[str, Any], split: str, **padding: Any) -> dict[str, Any]:

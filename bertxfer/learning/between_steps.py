@@ -29,6 +29,9 @@ class BetweenSteps:
         self.state, self.stop, self.taken_over = state, stop, taken_over
         self.checkpoints = Checkpoints(store.checkpoint(trial.id), runtime.checkpoint_seconds)
         saved = self.checkpoints.load()
+        # One of an attempt that was not asked for the course has passed by epochs that must be evaluated now.
+        if saved is not None and trial.follows_course and len(saved["record"]["dev_scores"]) < saved["record"]["epoch"]:
+            saved = None
         if saved is not None:
             state.load_state_dict(saved)
         self.resumed_at: int | None = None if saved is None else saved["record"]["step"]

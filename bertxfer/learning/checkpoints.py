@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from bertxfer.system.files import digest, write_whole
+from bertxfer.system.files import digest, refuse_links, remove_from, write_whole
 
 
 class Checkpoints:
@@ -22,12 +22,11 @@ class Checkpoints:
 
     def save(self, state: dict[str, Any]) -> None:
         """Writes the state beside the older one, then removes that one: a whole checkpoint is always there."""
+        refuse_links(self.folder.parent, self.folder.name)
         self.folder.mkdir(exist_ok=True)
-        older = list(self.folder.glob("[!.]*.pt"))
+        older = [path.name for path in self.folder.glob("[!.]*.pt")]
         named = write_whole(self.folder / "state.pt", lambda path: torch.save(state, path), _digest_name)
-        for path in older:
-            if path != named:
-                path.unlink(missing_ok=True)
+        remove_from(self.folder, (name for name in older if name != named.name))
         self.saved_at = time.monotonic()
 
     def put_off(self) -> None:

@@ -24,6 +24,11 @@ def choose(wanted: str) -> torch.device:
     return device
 
 
+def in_use() -> bool:
+    """Whether this process computes on a GPU: no fork of it could go on with that."""
+    return torch.cuda.is_initialized()
+
+
 def prepare(device: torch.device, threads: int | None, precision: str) -> None:
     """Deterministic kernels where there are any, the number of CPU threads, and the precision of float32."""
     if device.type == "cpu":

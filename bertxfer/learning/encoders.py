@@ -1,20 +1,19 @@
-"""Pretrained encoders and their tokenizers, loaded once per process, from a folder or the hub."""
+"""Pretrained encoders and their tokenizers, loaded once per process from the folder that they were brought to."""
 
 import copy
 import os
-from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import torch
+import transformers.modeling_utils  # noqa: F401  else AutoModel imports it in the middle of the first trial
 from torch import Tensor, nn
 from transformers import AutoModel, AutoTokenizer
 from transformers.utils import logging as transformers_logging
 
 from bertxfer.errors import ConfigError
-from bertxfer.system import hub
-from bertxfer.trials.pretrained import folder_version
+from bertxfer.trials import model_files
 from bertxfer.trials.science import ModelScience
 
 # Otherwise a model without safetensors makes transformers ask the hub, in the background, for a converted one.
@@ -25,8 +24,8 @@ transformers_logging.disable_progress_bar()
 
 @lru_cache(maxsize=4)
 def tokenizer(where: str, version: str) -> Any:
-    with _from(where):
-        return AutoTokenizer.from_pretrained(where, revision=_revision(where, version), trust_remote_code=False)
+    refuse_changed(where, version)
+    return AutoTokenizer.from_pretrained(where, local_files_only=True, trust_remote_code=False)
 
 
 def load(where: str, model: ModelScience) -> nn.Module:
@@ -52,33 +51,24 @@ def words(where: str, model: ModelScience) -> Tensor:
 def refuse_changed(where: str, version: str) -> None:
     """Called before a trial and after it: loaded weights are a mapping of their file, so a file that is overwritten in
     place changes what a worker has loaded."""
-    if Path(where).is_dir() and folder_version(Path(where)) != version:
+    if not Path(where).is_dir():
+        raise ConfigError("model.name", f"there is no folder {where} any more; launch the trial again")
+    if model_files.version(Path(where)) != version:
         raise ConfigError("model.name", f"{where} has changed since this trial was planned; launch it again")
 
 
 @lru_cache(maxsize=2)
 def _pretrained(where: str, version: str) -> tuple[Any, bool]:
     """The encoder as it is stored, and whether its pooler has no stored weights (RoBERTa's has none)."""
-    with _from(where):
-        encoder, report = AutoModel.from_pretrained(
-            where,
-            revision=_revision(where, version),
-            dtype=torch.float32,
-            output_loading_info=True,
-            trust_remote_code=False,
-            weights_only=True,
-        )
+    encoder, report = AutoModel.from_pretrained(
+        where,
+        local_files_only=True,
+        dtype=torch.float32,
+        output_loading_info=True,
+        trust_remote_code=False,
+        weights_only=True,
+    )
     missing = [name for name in report["missing_keys"] if not name.startswith("pooler.")]
     if missing:
         raise ConfigError("model.name", f"{where} has no weights for {', '.join(sorted(missing)[:3])}")
     return encoder, len(report["missing_keys"]) > 0
-
-
-def _revision(where: str, version: str) -> str | None:
-    return None if Path(where).is_dir() else version
-
-
-def _from(where: str) -> AbstractContextManager[None]:
-    if Path(where).is_dir():
-        return nullcontext()
-    return hub.asked_for("model.name", f"the model {where}", "a folder that save_pretrained wrote", "model.name=FOLDER")

@@ -22,6 +22,7 @@ from bertxfer.store.results import Result
 from bertxfer.store.store import Store
 from bertxfer.system import environment
 from bertxfer.tasks import source_of
+from bertxfer.trials import pretrained
 from bertxfer.trials.science import SEMANTICS, Science
 from bertxfer.trials.trial import Trial
 
@@ -77,7 +78,8 @@ def run(
         training.seed_dropout(science.seeds["dropout"])
         total = training.total_steps(parts, science.training)
         with BetweenSteps(trial, store, runtime, state, total, stop, taken_over) as between:
-            training.fit(state, parts, science.training, science.seeds["order"], evaluate, between.after_step)
+            order, each_epoch = science.seeds["order"], trial.follows_course
+        training.fit(state, parts, science.training, order, evaluate, between.after_step, each_epoch)
 
     record = state.record
     counted = (record.best if science.training.report == "best" else record.last) or evaluate()
@@ -90,7 +92,7 @@ def run(
     weights = weights_digest(model.state_dict())
 
     with timings("analyse"):
-        analysis.write(Finished(trial, model, dev, store, device), weights)
+        analysis.write(Finished(trial, model, dev, store, device, record.course), weights)
 
     result = {
         **facts(trial, counted, begin, train, dev),
@@ -108,6 +110,7 @@ def run(
 
 def load_data(trial: Trial, store: Store) -> tuple[Dataset, Dataset]:
     """The training subsample and the dev set of the trial's own task."""
+    pretrained.refuse_absent(trial.model_at, trial.science.model.name)
     return _data(trial, trial.science, trial.data_at, store)
 
 

@@ -13,7 +13,7 @@ import tokenizers
 
 from bertxfer.errors import ConfigError
 from bertxfer.system import arrow
-from bertxfer.system.files import alone, digest, write_whole
+from bertxfer.system.files import alone, digest, refuse_links, remove_from, write_whole
 
 FORMAT = 1
 PART = 1000
@@ -105,6 +105,7 @@ def tokenized(texts: Callable[[], Texts], tokenizing: Tokenizing, folder: Path) 
     """The columns of these texts, kept in a folder named by their key. Many workers may ask at once; one makes them."""
     table = _read(folder)
     if table is None:
+        refuse_links(folder.parent.parent, folder.parent.name, folder.name)
         folder.mkdir(parents=True, exist_ok=True)
         with alone(folder / "lock"):
             table = _read(folder)
@@ -126,9 +127,8 @@ def _write(folder: Path, parts: Iterator[Columns]) -> None:
                 writer.write_table(table)
 
     named = write_whole(folder / "tokens.arrow", write, lambda path: f"{digest(path)}.arrow")
-    for path in folder.glob("[!.]*.arrow"):
-        if path != named:
-            path.unlink(missing_ok=True)  # what was damaged
+    damaged = [path.name for path in folder.glob("[!.]*.arrow") if path != named]
+    remove_from(folder, damaged)
 
 
 def _read(folder: Path) -> "pa.Table | None":

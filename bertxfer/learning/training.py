@@ -23,11 +23,16 @@ class TrainingRecord:
     step: int = 0  # optimizer steps taken
     epoch: int = 0  # epochs finished
     history: list[dict[str, float]] = field(default_factory=list)
-    dev_scores: list[float] = field(default_factory=list)  # the headline metric, one per epoch
+    dev_scores: list[float] = field(default_factory=list)  # the headline metric, after each epoch that was evaluated
     train_losses: list[float] = field(default_factory=list)  # mean over an epoch's steps
-    best: dict[str, Any] | None = None  # what `evaluate` returned for the best epoch
+    best: dict[str, Any] | None = None  # what `evaluate` returned for the best epoch; means something if each has one
     last: dict[str, Any] | None = None
     stopped: bool = False
+
+    @property
+    def course(self) -> list[dict[str, float]]:
+        """The dev scores after each epoch that was evaluated."""
+        return [event for event in self.history if "epoch" in event]
 
 
 class State:
@@ -134,8 +139,9 @@ def fit(
     order_seed: int,
     evaluate: Callable[[], dict[str, Any]],
     after_step: Callable[[], None],
+    each_epoch: bool,
 ) -> None:
-    """Trains until the last epoch or the stop rule; `evaluate` is called after every epoch."""
+    """Trains until the last epoch or the stop rule; `evaluate` is called after that, or after each epoch."""
     record = state.record
     per_epoch, total = steps_per_epoch(parts, training), total_steps(parts, training)
     while record.epoch < training.epochs and not record.stopped:
@@ -147,7 +153,9 @@ def fit(
                 after_step()
         state.optimizer.zero_grad(set_to_none=True)  # the evaluation can have their memory
         state.read_losses()  # before the evaluation, so that the error names the first step whose loss is not finite
-        _end_epoch(state, training, evaluate(), per_epoch)
+        _end_epoch(state.record, training, per_epoch)
+        if each_epoch or state.record.stopped or state.record.epoch == training.epochs:
+            _note_evaluation(state.record, training, evaluate())
         after_step()
 
 
@@ -180,25 +188,28 @@ def _step(state: State, part: Part, rows: list[int], training: Training, total: 
     state.pending.append((state.record.step, state.optimizer.param_groups[0]["lr"], step_loss))
 
 
-def _end_epoch(state: State, training: Training, evaluation: dict[str, Any], per_epoch: int) -> None:
-    record = state.record
+def _end_epoch(record: TrainingRecord, training: Training, per_epoch: int) -> None:
     record.epoch += 1
     losses = [e["loss"] for e in record.history if "loss" in e and e["step"] > record.step - per_epoch]
     record.train_losses.append(math.fsum(losses) / per_epoch)
+    if training.stop == "train_loss":
+        record.stopped = _is_enough([-loss for loss in record.train_losses], training)
+
+
+def _note_evaluation(record: TrainingRecord, training: Training, evaluation: dict[str, Any]) -> None:
     record.dev_scores.append(evaluation["score"])
     scores = {**evaluation["metrics"], "dev_loss": evaluation["loss"]}
     record.history.append({"step": record.step, "epoch": record.epoch, **scores})
     record.last = evaluation
-    if _improved(record.dev_scores):
+    if _epochs_since_best(record.dev_scores) == 0:
         record.best = evaluation
-    if training.stop is not None:
-        watched = record.dev_scores if training.stop == "dev_score" else [-loss for loss in record.train_losses]
-        assert training.patience is not None
-        record.stopped = _epochs_since_best(watched) >= training.patience
+    if training.stop == "dev_score":
+        record.stopped = _is_enough(record.dev_scores, training)
 
 
-def _improved(scores: list[float]) -> bool:
-    return _epochs_since_best(scores) == 0
+def _is_enough(watched: list[float], training: Training) -> bool:
+    assert training.patience is not None
+    return _epochs_since_best(watched) >= training.patience
 
 
 def _epochs_since_best(scores: list[float]) -> int:

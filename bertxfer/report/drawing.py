@@ -14,6 +14,7 @@ from bertxfer.report import centers
 from bertxfer.report.figure import Figure
 from bertxfer.report.kinds import KINDS, Kind
 from bertxfer.report.marks import Marks, not_dashed
+from bertxfer.report.sheets import csv
 from bertxfer.store.store import Store
 from bertxfer.sweeps.summary import MINI_NOTE
 from bertxfer.system.files import write_text, write_whole
@@ -60,7 +61,7 @@ class Drawing:
         write_text(paths["svg"], svg)
         write_whole(paths["png"], lambda path: path.write_bytes(vl_convert.svg_to_png(svg, scale=2)))
         write_whole(paths["pdf"], lambda path: path.write_bytes(vl_convert.svg_to_pdf(svg)))
-        write_whole(paths["csv"], lambda path: self.table().to_csv(path, index=False))
+        write_text(paths["csv"], csv(self.table()))
         return list(paths.values())
 
     def table(self) -> pd.DataFrame:

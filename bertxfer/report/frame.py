@@ -17,8 +17,8 @@ from bertxfer.store.results import Result, seconds_of
 from bertxfer.store.store import Store
 from bertxfer.sweeps.summary import score_text
 from bertxfer.sweeps.sweep import Point
-from bertxfer.trials import chains, replicates
-from bertxfer.trials.science import Science, cell, flatten
+from bertxfer.trials import chains, model_names, replicates
+from bertxfer.trials.science import cell, flatten
 from bertxfer.trials.trial import Trial
 
 # Keys of a result that have a column of their own, beside score and metrics.
@@ -54,23 +54,30 @@ class Completeness:
     failed: int
     missing: int
     undefined: int
+    rounds: int  # of seeds
+    whole_rounds: int  # of which all trials are done
 
     def __str__(self) -> str:
         words = [f"{self.done} of {self.trials} trials done"]
         words += [f"{n} {what}" for n, what in ((self.failed, "failed"), (self.missing, "missing")) if n]
         if self.undefined:
             words.append(f"{self.undefined} of {self.done} without a defined score, which no mean includes")
+        if self.rounds > 1 and self.done < self.trials:
+            words.append(f"{self.whole_rounds} of {self.rounds} rounds (seeds) whole")
         return ", ".join(words)
 
 
 def completeness(results: pd.DataFrame) -> Completeness:
     """Counts of trials, each once however many points mean it."""
     if results.empty:
-        return Completeness(0, 0, 0, 0, 0)
+        return Completeness(0, 0, 0, 0, 0, 0, 0)
     trials = results.drop_duplicates("id")
     states = trials["state"].value_counts()
     done, failed, missing = (int(states.get(state, 0)) for state in ("done", "failed", "missing"))
-    return Completeness(len(trials), done, failed, missing, int(trials["undefined"].sum()))
+    whole = (trials["state"] == "done").groupby(trials["seeds.order"]).all()
+    return Completeness(
+        len(trials), done, failed, missing, int(trials["undefined"].sum()), len(whole), int(whole.sum())
+    )
 
 
 def select(results: pd.DataFrame, where: Mapping[str, Any]) -> pd.DataFrame:
@@ -133,29 +140,17 @@ def _replicates(trials: Sequence[Trial]) -> dict[str, dict[str, Any]]:
     groups = replicates.groups(sciences)
     # A group's trials have the same settings, so one of each is looked at.
     of_group = dict(zip(groups, sciences, strict=True))
-    models = _model_names(list(of_group.values()))
+    models = model_names.labels(of_group.values())
     differing = replicates.differing(list(of_group.values()))
     settings = {group: _settings(differences) for group, differences in zip(of_group, differing, strict=True)}
     return {
         trial.id: {
             "group": hashlib.sha256(group.settings.encode()).hexdigest()[:_DIGITS],
             "treatment": group.treatment,
-            "model": models[trial.science.model.name, trial.science.model.version],
+            "model": models[trial.science.model.version],
             "settings": settings[group],
         }
         for trial, group in zip(trials, groups, strict=True)
-    }
-
-
-def _model_names(sciences: Sequence[Science]) -> dict[tuple[str, str], str]:
-    """What each version of a model is called: by its name, and with its first digits where the name has several."""
-    versions: dict[str, set[str]] = {}
-    for science in sciences:
-        versions.setdefault(science.model.name, set()).add(science.model.version)
-    return {
-        (name, version): f"{name}@{version[:_DIGITS]}" if len(known) > 1 else name
-        for name, known in versions.items()
-        for version in known
     }
 
 

@@ -21,7 +21,7 @@ from bertxfer.report.places import sizes
 from bertxfer.report.subject import Subject
 from bertxfer.sweeps.summary import MINI_NOTE
 from bertxfer.system import environment
-from bertxfer.system.files import write_text
+from bertxfer.system.files import refuse_links, write_text
 
 _HERE = Path(__file__).parent
 # What the bundle of Vega makes available to the page's script.
@@ -56,6 +56,8 @@ def write(subject: Subject) -> Path:
     """Writes reports/<name>/index.html, its figures and its tables; the results themselves are only read."""
     results = frame.frame(subject.points, subject.store)
     folder = subject.store.root / "reports" / subject.name
+    for part in ("figures", "tables"):
+        refuse_links(subject.store.root, "reports", subject.name, part)
     folder.mkdir(parents=True, exist_ok=True)
     figures = blocks.figures_of(subject.block or blocks.guess(results), subject.typed)
     dashed = [_dashed(figure, subject) for figure in figures]

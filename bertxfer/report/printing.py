@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from bertxfer.report.sheets import csv
 from bertxfer.report.tables import WORDS, Table
 from bertxfer.system.files import write_text
 
@@ -13,7 +14,7 @@ def write(tables: Sequence[Table], folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
     for table in tables:
-        kinds = {"md": markdown(table), "tex": latex(table), "csv": table.data.to_csv(index=False)}
+        kinds = {"md": markdown(table), "tex": latex(table), "csv": csv(table.data)}
         for ending, text in kinds.items():
             paths.append(folder / f"{table.name}.{ending}")
             write_text(paths[-1], text)

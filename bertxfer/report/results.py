@@ -6,9 +6,10 @@ import pandas as pd
 
 from bertxfer.errors import BertxferError
 from bertxfer.report.frame import frame
+from bertxfer.report.sheets import csv
 from bertxfer.store.store import Store
 from bertxfer.sweeps.sweep import Point
-from bertxfer.system.files import write_whole
+from bertxfer.system.files import write_text, write_whole
 from bertxfer.trials.science import Science
 from bertxfer.trials.trial import Trial
 
@@ -18,7 +19,7 @@ FORMATS = (".parquet", ".csv")
 def stored_points(store: Store) -> tuple[list[Point], list[str]]:
     """Every trial that was ever begun, and one sentence for each folder that cannot be read."""
     points, refused = [], []
-    for folder in sorted((store.root / "trials").glob("*/")):
+    for folder in sorted((store.root / "trials").glob("[!.]*/")):
         try:
             science = Science.from_dict(store.config(folder.name))
             if science.id != folder.name:
@@ -41,7 +42,7 @@ def export(path: Path, store: Store) -> tuple[pd.DataFrame, list[str]]:
         raise BertxferError(f"there is no trial in {store.root}")
     table = _plain(frame(points, store))
     if path.suffix == ".csv":
-        write_whole(path.absolute(), lambda temporary: table.to_csv(temporary, index=False))
+        write_text(path.absolute(), csv(table))
     else:
         write_whole(path.absolute(), lambda temporary: table.to_parquet(temporary, index=False))
     return table, refused

@@ -23,6 +23,15 @@ def history(ids: Iterable[str], store: Store) -> pd.DataFrame:
     return pd.DataFrame(events, columns=columns)
 
 
+def course(ids: Iterable[str], store: Store) -> pd.DataFrame:
+    """The dev scores of these trials after each epoch that was evaluated: `id`, `epoch`, `dev_loss` and metrics. They
+    are in the history of a trial, unless it was run again for them: its history stays that of its result."""
+    wanted = list(dict.fromkeys(ids))
+    again = _parquets("course", wanted, store, ["epoch", "dev_loss"])
+    seen = history(without_rows(wanted, again), store)
+    return pd.concat([part for part in (again, seen[seen["epoch"].notna()]) if len(part)] or [again], ignore_index=True)
+
+
 def _events(path: Path) -> list[dict[str, Any]]:
     """The lines of a history; every value of them is a number or null."""
     try:

@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +16,10 @@ from bertxfer.config.overrides import is_drawing, parsed
 from bertxfer.config.schema import conf_dir
 from bertxfer.errors import BertxferError, ConfigError
 from bertxfer.store.store import Store
-from bertxfer.sweeps import manifest, sweep
+from bertxfer.sweeps import manifest
 from bertxfer.sweeps.sweep import Point
+from bertxfer.sweeps.wanted import sweep_of
+from bertxfer.trials.inputs import Inputs
 
 
 @dataclass(frozen=True)
@@ -42,11 +45,11 @@ class Subject:
         """The points of another experiment, to be drawn with this one: of the overrides, those of the model, the tasks,
         the data, the scale and the reading hold for both; the others speak of this experiment's grids."""
         words = [word for word in self.words if _is_shared(word.split("=", 1)[0])]
-        return sweep.sweep_of([f"experiment={experiment}", *words], self.composer).points
+        return sweep_of([f"experiment={experiment}", *words], self.composer).points
 
     def defaults(self) -> dict[str, Any]:
         """The scientific config of a trial without any override."""
-        return sweep.sweep_of([], self.composer).points[0].trial.science.as_dict()
+        return sweep_of([], self.composer).points[0].trial.science.as_dict()
 
 
 def _is_shared(key: str) -> bool:
@@ -58,7 +61,10 @@ def of_words(words: Sequence[str], output_dir: Path | None = None, config_dirs: 
     """The sweep that a run with these overrides would launch, whether or not it was launched."""
     ours, hydras = _apart(words)
     composer = Composer(conf_dir(), hydras, config_dirs)
-    wanted = sweep.sweep_of(ours, composer)
+    inputs = Inputs()
+    wanted = sweep_of(ours, composer, inputs)
+    for name, error in inputs.absent.items():
+        print(f"{name} is not on this machine, so its trials cannot be told: {error}", file=sys.stderr)
     root = (output_dir or Path(wanted.runtime.output_dir)).absolute()
     flags = [word for folder in config_dirs for word in ("--config-dir", folder)]
     run = [word for word in words if not is_drawing(word.split("=", 1)[0].lstrip("+"))]
@@ -130,7 +136,7 @@ def _apart(words: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def _latest(root: Path) -> Path:
-    paths = sorted((root / "sweeps").glob("*/manifest.json"), key=lambda path: path.stat().st_mtime)
+    paths = sorted((root / "sweeps").glob("[!.]*/manifest.json"), key=lambda path: path.stat().st_mtime)
     if not paths:
         raise BertxferError(f"there is no sweep in {root}; give the overrides of a run, for example experiment=mini")
     return paths[-1].parent

@@ -10,6 +10,7 @@ import pytest
 
 from bertxfer.learning import encoders, tokens
 from bertxfer.learning.tokens import Tokenizing, tokenized
+from bertxfer.trials import model_files
 from tests.helpers.commands import environment
 
 TEXTS = [("the cat",), ("a dog runs .",), ("it",)]
@@ -17,7 +18,7 @@ TEXTS = [("the cat",), ("a dog runs .",), ("it",)]
 
 @pytest.fixture
 def how(tiny_model: Path) -> Tokenizing:
-    return Tokenizing(encoders.tokenizer(str(tiny_model), ""), True, 16)
+    return Tokenizing(encoders.tokenizer(str(tiny_model), model_files.version(tiny_model)), True, 16)
 
 
 def counting(how: Tokenizing, monkeypatch: pytest.MonkeyPatch) -> list[int]:
@@ -132,7 +133,8 @@ def test_a_trial_says_which_rows_it_saw(tiny_model: Path, tmp_path: Path) -> Non
     def digest(*words: str) -> str:
         trial = trial_of(composed(*tiny_words(tiny_model, *words)))
         source = source_of(trial.science.task, trial.data_at)
-        return data_digest(*data.load(trial.science, source, encoders.tokenizer(trial.model_at, ""), tmp_path))
+        tokenizer = encoders.tokenizer(trial.model_at, trial.science.model.version)
+        return data_digest(*data.load(trial.science, source, tokenizer, tmp_path))
 
     assert digest("seed=1") == digest("seed=1", "scheme=scratch", "optimizer.lr=1")
     assert digest("seed=1") != digest("seed=2")

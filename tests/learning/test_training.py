@@ -9,6 +9,7 @@ from torch import nn
 from bertxfer.config.schema import Optimizer, Training
 from bertxfer.learning.data import Dataset
 from bertxfer.learning.training import Part, State, build_optimizer, fit, lr_factor
+from bertxfer.trials.trial import watches_scores
 
 CPU = torch.device("cpu")
 
@@ -37,7 +38,7 @@ def dataset(n: int = 24) -> Dataset:
     return Dataset(list(range(n)), columns, labels, padding, packed=False)
 
 
-def trained(training: Training, scores: list[float] | None = None, lr: float = 1e-2) -> State:
+def trained(training: Training, scores: list[float] | None = None, lr: float = 1e-2, each_epoch: bool = False) -> State:
     model = Bag()
     state = State(model, build_optimizer(model, set(), 1.0, Optimizer("adam", lr)), CPU)
     coming = iter(scores or [0.5] * 100)
@@ -46,7 +47,8 @@ def trained(training: Training, scores: list[float] | None = None, lr: float = 1
         score = next(coming)
         return {"score": score, "metrics": {"accuracy": score}, "loss": 1 - score}
 
-    fit(state, [Part(model, dataset(), "classification")], training, 0, evaluate, lambda: None)
+    each_epoch = each_epoch or watches_scores(training)
+    fit(state, [Part(model, dataset(), "classification")], training, 0, evaluate, lambda: None, each_epoch)
     return state
 
 
@@ -111,7 +113,7 @@ def test_stops_when_the_training_loss_no_longer_falls() -> None:
 
 
 def test_best_epoch_is_kept_and_nan_is_never_best() -> None:
-    state = trained(Training(epochs=4), [float("nan"), 0.6, float("nan"), 0.5])
+    state = trained(Training(epochs=4, report="best"), [float("nan"), 0.6, float("nan"), 0.5])
     assert state.record.best is not None and state.record.best["score"] == 0.6
     assert state.record.last is not None and state.record.last["score"] == 0.5
 

@@ -19,6 +19,7 @@ from tests.helpers.officialdata import write_official
 from tests.helpers.stored import finish
 
 TINY = ["data.n=16", "data.dev_n=32", "training.epochs=1", "runtime.device=cpu", "hydra/launcher=inline", "-m"]
+MINI_EPS = json.loads((MINI / "config.json").read_text())["layer_norm_eps"]
 PROBE = ["probe.features=mean", "probe.layer=6", "training=probe"]
 
 
@@ -88,13 +89,8 @@ def test_two_headlines_are_two_measures(bertxfer: Run, tmp_path: Path) -> None:
 
 
 def test_two_models_of_one_base_name_are_told_apart(bertxfer: Run, tmp_path: Path) -> None:
-    folders = [tmp_path / side / "encoder" for side in ("one", "other")]
-    for folder in folders:
-        shutil.copytree(MINI, folder)
-    facts = json.loads((folders[1] / "config.json").read_text())
-    (folders[1] / "config.json").write_text(json.dumps({**facts, "layer_norm_eps": 1e-3}))
-    words = [*TINY, f"model.name={','.join(map(str, folders))}"]
-    scores = _swept(bertxfer, tmp_path, words, {"model.version": 2})
+    words = [*TINY, "model=other", f"model.name={_encoders(tmp_path, 1e-4, 1e-3)}", "model.lr=5e-4"]
+    scores = _swept(bertxfer, tmp_path, words, {"encoder@": 2})
     table = _reported(bertxfer, tmp_path, "summary")
     assert table["n"].tolist() == [1, 1] and sorted(table["mean"]) == pytest.approx(sorted(scores))
     assert table["model"].str.fullmatch("encoder@[0-9a-f]{8}").all() and table["model"].nunique() == 2
@@ -104,15 +100,12 @@ def test_two_models_of_one_base_name_are_told_apart(bertxfer: Run, tmp_path: Pat
 
 
 def test_a_model_is_called_by_its_own_name_and_not_by_the_file_that_chose_it(bertxfer: Run, tmp_path: Path) -> None:
-    folders = [tmp_path / side / "encoder" for side in ("one", "other")]
-    for folder, eps in zip(folders, (1e-12, 1e-3), strict=True):
-        shutil.copytree(MINI, folder)
-        facts = json.loads((folder / "config.json").read_text())
-        (folder / "config.json").write_text(json.dumps({**facts, "layer_norm_eps": eps}))
-    words = ["model=other", f"model.name={','.join(map(str, folders))}", "model.lr=5e-4", "scheme=baseline,scratch"]
-    _swept(bertxfer, tmp_path, [*TINY, *words, "seed=0,1"], {"model.version": 4}, averaged=4)
+    """A copy of the mini model is the mini model, whatever its folder is called."""
+    words = ["model=other", f"model.name={_encoders(tmp_path, MINI_EPS, 1e-3)}", "model.lr=5e-4"]
+    named = {"mini,n=16": 1, "encoder,n=16": 1}
+    _swept(bertxfer, tmp_path, [*TINY, *words, "scheme=baseline,scratch", "seed=0,1"], named, averaged=4)
     table = _reported(bertxfer, tmp_path, "summary")
-    assert table["n"].tolist() == [2] * 4 and table["model"].nunique() == 2
+    assert table["n"].tolist() == [2] * 4 and set(table["model"]) == {"mini", "encoder"}
     differences = _reported(bertxfer, tmp_path, "differences")
     assert differences["n"].tolist() == [2, 2] and differences["unpaired"].tolist() == [0, 0]
 
@@ -235,6 +228,16 @@ def test_a_place_is_compared_with_the_baseline_of_its_own_settings(bertxfer: Run
     assert differences[["k", "n"]].values.tolist() == [[6, 1], [6, 1]]
     found = differences.set_index(differences["training.packed"].astype(str).str.lower())["mean"].to_dict()
     assert found == pytest.approx(dict(zip(("true", "false"), expected, strict=True)))
+
+
+def _encoders(tmp_path: Path, *eps: float) -> str:
+    """Folders of one base name with the mini model, but for the number in their LayerNorms."""
+    folders = [tmp_path / str(value) / "encoder" for value in eps]
+    for folder, value in zip(folders, eps, strict=True):
+        shutil.copytree(MINI, folder)
+        facts = json.loads((folder / "config.json").read_text())
+        (folder / "config.json").write_text(json.dumps({**facts, "layer_norm_eps": value}))
+    return ",".join(map(str, folders))
 
 
 def _experiment(tmp_path: Path, name: str, grid: dict[str, object], figure: dict[str, object]) -> None:

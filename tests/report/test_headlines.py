@@ -38,7 +38,7 @@ def test_a_trial_that_is_resumed_for_another_metric_is_scored_by_it(shallow_mode
 
 
 def test_courses_of_two_metrics_are_apart(bertxfer: Run, tmp_path: Path) -> None:
-    words = ("-m", "task=mini_cola", *SMALL, "scheme=incremental", "k=12,6", BOTH)
+    words = ("-m", "task=mini_cola", *SMALL, "scheme=incremental", "k=12,6", BOTH, "training.evaluate=every")
     assert bertxfer(*words).returncode == 0
     drawn = (
         "figure.kind=epochs",

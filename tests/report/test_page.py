@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bertxfer.__main__ import run
+from bertxfer.command import run
 from bertxfer.report import subject
 from bertxfer.store.store import Store
 from tests.helpers import warm

@@ -32,6 +32,17 @@ def _hub(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("BERTXFER_DATA", raising=False)
 
 
+def test_every_experiment_that_shows_a_course_has_each_epoch_evaluated() -> None:
+    shown = set()
+    for path in (conf_dir() / "experiment").rglob("*.yaml"):
+        plain = yaml.safe_load(path.read_text(encoding="utf-8"))
+        drawn = figures_of(plain.get("figure"))
+        if any(block.kind == "epochs" or "by_epoch" in block.tables for block in drawn):
+            shown.add(path.stem)
+            assert plain["training"]["evaluate"] == "every", path
+    assert "epochs" in shown
+
+
 @pytest.mark.parametrize("figure", ["fig6", "fig7", "fig8"])
 def test_tamkins_appendix_has_error_bars_of_two_standard_deviations(figure: str) -> None:
     (block,) = blocks(f"tamkin2020/{figure}")
@@ -77,7 +88,8 @@ def test_tamkins_epochs_are_followed_by_loss_first_and_then_by_score(tmp_path: P
     assert reached["k=0, n=500", 2] == (pytest.approx(1.5), 2)  # 1.0 and 2.0
     assert reached["k=12, n=500", 2] == (pytest.approx(1.0), 1)  # not the old one
     assert [note for note in loss.marks.notes if "without" in note] == [
-        "1 finished trial was stored without dev losses and is left out."
+        "1 finished trial was stored without dev losses of every epoch and is left out; "
+        "a run with training.evaluate=every adds them."
     ]
     assert {mark["facet"] for mark in loss.spec["data"]["values"]} == {"mini_sst2"}
     reached = {(mark["series"], mark["x"]): (mark["y"], mark["n"]) for mark in score.spec["data"]["values"]}
@@ -89,7 +101,7 @@ def test_tamkins_epochs_are_followed_by_loss_first_and_then_by_score(tmp_path: P
     assert scores.cells.loc[0, "epoch 10"] == "40.0"  # one of the two ended at epoch 9
     assert "1 of 4 trials ended before epoch 10" in scores.note
     assert losses.cells["epoch 5"].tolist() == ["0.900 ± 6.353", "0.400"]
-    assert "1 finished trial was stored without dev losses and is left out" in losses.note
+    assert "1 finished trial was stored without dev losses of every epoch and is left out" in losses.note
 
 
 def test_where_no_trial_has_a_dev_loss_none_is_drawn_and_the_table_says_why(tmp_path: Path) -> None:
@@ -99,7 +111,7 @@ def test_where_no_trial_has_a_dev_loss_none_is_drawn_and_the_table_says_why(tmp_
     by_loss, _ = blocks("tamkin2020/epochs")
     assert draw(by_loss, frame(places, store), store, "epochs") is None
     (table,) = make(frame(places, store), by_loss, store)
-    assert "1 finished trial was stored without dev losses" in table.note
+    assert "1 finished trial was stored without dev losses of every epoch" in table.note
 
 
 def chains_of(scores: dict[tuple[str, str | None], list[float]], root: Path) -> tuple[pd.DataFrame, Store]:

@@ -4,6 +4,7 @@ An analysis is a module here whose `measure` returns rows; its name stands among
 its rows are kept as a table of that name beside the result.
 """
 
+import sys
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -16,7 +17,12 @@ from bertxfer.system.files import write_whole
 def write(finished: Finished, weights_digest: str) -> None:
     """Writes what is wanted of the trial beside its result and is not stored yet."""
     trial, store = finished.trial, finished.store
-    for output in store.lacking(trial.id, trial.outputs):
+    lacking = store.lacking(trial.id, trial.outputs)
+    before = (store.result_alone(trial.id) or {}).get("weights_digest") if lacking else None
+    if before not in (None, weights_digest):
+        words = f"run again for {', '.join(lacking)}, it ended with other last bits than its result ({before})"
+        print(f"{trial.id}: {words}; `verify` says how far apart they are", file=sys.stderr, flush=True)
+    for output in lacking:
         if output == "encoder":
             start.keep(finished.model, store.artifacts, trial.id)
         elif output == "model":

@@ -23,6 +23,7 @@ class Finished:
     dev: Dataset
     store: Store
     device: torch.device
+    course: Rows  # the dev scores after each epoch that was evaluated
 
     def references(self) -> Iterator[tuple[str, nn.Module]]:
         """The encoders that the fine-tuned one is compared with: the pretrained one, and the one that fine-tuning began

@@ -1,4 +1,4 @@
-"""The dev score or the dev loss after each epoch, from history.jsonl."""
+"""The dev score or the dev loss after each epoch."""
 
 import dataclasses
 
@@ -7,7 +7,7 @@ import pandas as pd
 from bertxfer.report import charts
 from bertxfer.report import places as placed
 from bertxfer.report.charts import Chart
-from bertxfer.report.courses import LOSS, courses, is_loss, without_loss
+from bertxfer.report.courses import LOSS, courses, is_loss, left_out
 from bertxfer.report.figure import Figure
 from bertxfer.report.frame import select
 from bertxfer.report.kinds.kind import Kind
@@ -18,11 +18,11 @@ from bertxfer.store.store import Store
 def marks(figure: Figure, results: pd.DataFrame, store: Store, dashed: pd.DataFrame | None) -> Marks:
     done = select(results, {**figure.where, "state": "done"})
     each = courses(done, figure, store).rename(columns={"epoch": "x"})
-    plain, heading, notes = dataclasses.replace(figure, x=None), placed.task_and_metric, []
+    plain, heading = dataclasses.replace(figure, x=None), placed.task_and_metric
     if is_loss(figure):
         plain, heading = dataclasses.replace(plain, y=(LOSS,)), placed.task_alone
-        notes = [f"{note}." for note in [without_loss(done, each)] if note]
-        results = results[results["id"].isin(each["id"]) | (results["state"] != "done")]
+    notes = [f"{note}." for note in [left_out(done, each, is_loss(figure))] if note]
+    results = results[results["id"].isin(each["id"]) | (results["state"] != "done")]
     places, more = placed.places_of(plain, results, heading=heading)
     return followed(places, each, figure.interval, [*notes, *more])
 

@@ -8,7 +8,7 @@ import pandas as pd
 from bertxfer.report import comparisons, statistics
 from bertxfer.report import frame as frames
 from bertxfer.report.cells import interval_words, mean_cell
-from bertxfer.report.courses import KEYS, LOSS, courses, is_loss, without_loss
+from bertxfer.report.courses import KEYS, LOSS, courses, is_loss, left_out
 from bertxfer.report.figure import Figure
 from bertxfer.report.frame import select
 from bertxfer.report.tables.scores import wide
@@ -34,7 +34,7 @@ def by_epoch(results: pd.DataFrame, figure: Figure, store: Store) -> Table:
     note = sentences(
         str(frames.completeness(results)),
         interval_words(figure.interval, data),
-        without_loss(done, found) if loss else "",
+        left_out(done, found, loss),
         f"{early} of {len(last)} trials ended before epoch {max(epochs)}" if early else "",
     )
     title = "Dev losses after epochs of training" if loss else "Dev scores x100 after epochs of training"

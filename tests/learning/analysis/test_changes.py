@@ -52,7 +52,7 @@ def changed(low_model: Path, tmp_path: Path) -> tuple[Store, Trial, heads.Headed
         for parameter in model.parameters():
             parameter.add_(torch.randn(parameter.shape, generator=generator) * 0.03)
     _, dev = load_data(one, store)
-    analysis.write(Finished(one, model, dev, store, torch.device("cpu")), "digest")
+    analysis.write(Finished(one, model, dev, store, torch.device("cpu"), []), "digest")
     return store, one, model
 
 
