@@ -1,0 +1,94 @@
+"""What the numbers of an experiment's rounds say of a claim, and from which round on."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bertxfer.claims.evidence import Array, half_widths, sequences
+
+HOLDS, OPPOSITE = "holds", "the opposite holds"
+NO_DIFFERENCE, UNDECIDED = "no difference that matters", "undecided"
+MORE, LESS, SAME = "more", "less", "same"
+LEVEL = 0.05  # of all claims of an experiment together: how often one at most is decided wrongly
+FEWEST = 6  # rounds; before that nothing is decided, however clear it seems
+_MOST = 1000  # rounds that are looked ahead
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked of a claim's numbers: are they `more` than 0, `less`, or the `same` within the margin?"""
+
+    wants: str
+    margin: float  # what matters, in the unit of the numbers
+    resolution: float = 0.0  # the smallest step of the numbers
+    level: float = LEVEL  # this claim's share of it
+
+
+@dataclass(frozen=True)
+class Verdict:
+    verdict: str
+    rounds: int  # that there are numbers of
+    decided_after: int | None  # the round with which it was decided; later ones take nothing back
+    effect: float
+    low: float
+    high: float
+    needed: int | None  # rounds still needed if the effect and the spread stay as they are; None: not to be foreseen
+
+    @property
+    def is_decided(self) -> bool:
+        return self.decided_after is not None
+
+
+def verdict(numbers: Sequence[float], question: Question) -> Verdict:
+    """The verdict on the numbers of whole rounds in their order. It is that of the first round that decides."""
+    if not len(numbers):
+        return Verdict(UNDECIDED, 0, None, math.nan, -math.inf, math.inf, None)
+    values = np.asarray(numbers, dtype=float)
+    low, high = sequences(values, question.level, question.resolution)
+    codes = verdicts(low, high, question)
+    decided = np.flatnonzero(codes)
+    after = int(decided[0]) + 1 if len(decided) else None
+    said = UNDECIDED if after is None else _NAMES[int(codes[after - 1])]
+    needed = None if after is not None else _needed(values, question)
+    return Verdict(said, len(values), after, float(values.mean()), float(low[-1]), float(high[-1]), needed)
+
+
+def share(claims: int) -> float:
+    """The level of each of several claims: Bonferroni's, so that deciding one needs no look at the others."""
+    return LEVEL / max(1, claims)
+
+
+_NAMES = {0: UNDECIDED, 1: HOLDS, 2: OPPOSITE, 3: NO_DIFFERENCE}
+
+
+def verdicts(low: Array, high: Array, question: Question) -> Array:
+    """For each interval, the index of its verdict in _NAMES; intervals of the first rounds, along the last axis, decide
+    nothing."""
+    within = (low > -question.margin) & (high < question.margin)
+    if question.wants == SAME:
+        apart = (low > question.margin) | (high < -question.margin)
+        codes = np.where(within, 1, np.where(apart, 2, 0))
+    else:
+        above, below = (low > 0, high < 0) if question.wants == MORE else (high < 0, low > 0)
+        codes = np.where(within, 3, np.where(above, 1, np.where(below, 2, 0)))
+    codes[..., : FEWEST - 1] = 0
+    return codes
+
+
+def _needed(values: Array, question: Question) -> int | None:
+    """How many more rounds decide if mean and spread stay as they are."""
+    if len(values) < 2:
+        return None
+    n = np.arange(len(values) + 1, len(values) + _MOST + 1)
+    spread = math.sqrt(float(values.var(ddof=1)) + question.resolution**2 / 6)
+    half = half_widths(n, np.full(len(n), spread), question.level)
+    mean = float(values.mean())
+    padded = [
+        np.concatenate([np.full(FEWEST, worst), end]) for worst, end in ((-np.inf, mean - half), (np.inf, mean + half))
+    ]
+    decided = np.flatnonzero(verdicts(padded[0], padded[1], question)[FEWEST:])
+    if not len(decided):
+        return None
+    return max(int(n[decided[0]]), FEWEST) - len(values)
