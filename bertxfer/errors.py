@@ -18,11 +18,15 @@ class ConfigError(BertxferError):
 
     def __init__(self, key: str, message: str) -> None:
         super().__init__(f"{key}: {message}")
-        self.key = key
+        self.key, self.message = key, message
 
 
 class Absent(ConfigError):
     """A file or folder that the config names and that is not on this machine."""
+
+
+class NotFetched(Absent):
+    """What the config names on the hub and what was not brought to this machine yet."""
 
 
 class DataError(BertxferError):

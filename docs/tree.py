@@ -11,7 +11,7 @@ DOCS = Path(__file__).parent
 PACKAGE = DOCS.parent / "bertxfer"
 BEGIN, END = "<!-- the tree: python docs/tree.py --write -->\n```\n", "```\n<!-- the end of the tree -->"
 # From the hall down: a room imports only what stands below it.
-ROOMS = ("report", "review", "sweeps", "learning", "store", "trials", "tasks", "config", "system", "former")
+ROOMS = ("report", "review", "sweeps", "learning", "claims", "store", "trials", "tasks", "config", "system", "former")
 _WIDTH, _COLUMN = 120, 34
 
 

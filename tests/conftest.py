@@ -14,9 +14,10 @@ from tests.helpers.models import bert
 
 
 @pytest.fixture(autouse=True, scope="session")
-def _no_hub() -> Iterator[None]:
+def _no_hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("HF_HUB_OFFLINE", "1")
+        patched.setenv("BERTXFER_CACHE", str(tmp_path_factory.mktemp("cache")))
         yield
 
 

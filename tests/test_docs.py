@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from bertxfer.__main__ import run
+from bertxfer.command import run
 from bertxfer.verbs import VERBS
 from tests.helpers.guides import guided_files
 

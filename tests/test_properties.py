@@ -26,13 +26,14 @@ from bertxfer.report import frame as frames
 from bertxfer.report import results as exports
 from bertxfer.report.stored import history
 from bertxfer.store.store import Store
-from bertxfer.sweeps import manifest, sweep
+from bertxfer.sweeps import manifest, wanted
 from bertxfer.sweeps.queue import Queue
 from bertxfer.sweeps.status import show
 from bertxfer.sweeps.summary import line, print_table
-from bertxfer.sweeps.sweep import Point
+from bertxfer.sweeps.sweep import Point, Sweep
 from bertxfer.tasks import file_rows, squad
-from bertxfer.tasks.task import TaskScience
+from bertxfer.tasks.origins import InFiles
+from bertxfer.tasks.rows import Columns
 from bertxfer.trials.trial import Trial
 from tests.helpers.officialdata import SQUAD
 from tests.helpers.stored import finish, point
@@ -107,7 +108,7 @@ def cached() -> Cached:
 def test_any_value_of_any_key_is_a_trial_or_one_sentence(said: dict[str, str], cached: Cached) -> None:
     words = command_line.in_order([f"{key}={value}" for key, value in said.items()])
     try:
-        found = sweep.sweep_of(words, cached).trials
+        found = wanted.sweep_of(words, cached).trials
     except Exception as error:
         one_sentence(error)
         return
@@ -136,11 +137,9 @@ TABLE = st.one_of(
 )
 
 
-def task(kind: str) -> TaskScience:
+def origin(kind: str, path: Path) -> InFiles:
     labels = ("no", "yes") if kind == "classification" else ()
-    return TaskScience(
-        "own", kind, "files", None, None, "t", "d", "0", (), ("text",), "label", labels, False, ("mse",), "mse", None
-    )  # fmt: skip
+    return InFiles(Columns("own", kind, ("text",), "label", labels, False), path, path, ())
 
 
 @settings(MANY, max_examples=300)
@@ -155,7 +154,7 @@ def test_any_table_is_rows_or_one_sentence_with_the_file(
     path = tmp_path / f"rows.{ending}"
     path.write_bytes(content)
     try:
-        rows = file_rows._rows(task(kind), path)
+        rows = file_rows._rows(origin(kind, path), path)
     except DataError as error:
         assert str(path) in one_sentence(error)
         return
@@ -226,7 +225,7 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, list[Point]
     attempt.parent.mkdir()
     attempt.write_text(json.dumps({"host": "h", "pid": 5, "pid_started": 7, "slurm_job": None, "outcome": "failed"}))
     config_ = schema.Runtime(output_dir=str(store.root))
-    manifest.freeze(sweep.Sweep(points, config_, schema.ArtifactSettings()))
+    manifest.freeze(Sweep(points, config_, schema.ArtifactSettings()))
     return store, points
 
 

@@ -11,7 +11,7 @@ from bertxfer.system.package import PACKAGE
 from tests.helpers.imports import ROOMS, imports, modules, room
 
 ROOT = PACKAGE.parent
-HALL = {"__init__", "__main__", "errors", "verbs"}
+HALL = {"__init__", "__main__", "command", "errors", "verbs"}
 OPEN = ("bertxfer", "bertxfer.errors")
 HEAVY = ("torch", "transformers")
 PRETRAINING = "bertxfer.tasks.mini.pretrain"

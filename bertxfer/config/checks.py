@@ -38,7 +38,7 @@ def _check_probe(config: Config) -> None:
         return
     if training.stop not in (None, "holdout_loss"):
         raise ConfigError("training.stop", f"a probe stops by holdout_loss, not by {training.stop}")
-    for key, value in (("accumulate", 1), ("report", "last"), ("precision", "fp32")):
+    for key, value in (("accumulate", 1), ("report", "last"), ("evaluate", "last"), ("precision", "fp32")):
         if getattr(training, key) != value:
             raise ConfigError(f"training.{key}", f"a probe is trained with {key}={value}")
     if training.epochs == 0:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from bertxfer.config import grids
+from bertxfer.errors import ConfigError
 
 # Flags of Hydra that are followed by a value, and the values its one optional flag may take.
 _VALUED = (
@@ -19,6 +20,7 @@ _VALUED = (
     "--config-dir",
     "-cd",
 )
+OWN_MODELS = ("mini", "minilm")  # known by these names, each with a file in conf/model
 _INFO = ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath")
 
 
@@ -41,7 +43,7 @@ def apart(words: Sequence[str]) -> tuple[list[str], list[str]]:
         flags.append(word)
         if (word in _VALUED and rest) or (word in ("--info", "-i") and rest and rest[0] in _INFO):
             flags.append(rest.pop(0))
-    return flags, overrides
+    return flags, _with_its_group(overrides)
 
 
 def ours_and_hydras(overrides: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -53,6 +55,22 @@ def ours_and_hydras(overrides: Sequence[str]) -> tuple[list[str], list[str]]:
 def config_dirs(flags: Sequence[str]) -> list[str]:
     """The folders of configs among the flags of a command."""
     return [folder for flag, folder in pairwise(flags) if flag in ("--config-dir", "-cd")]
+
+
+def _with_its_group(overrides: list[str]) -> list[str]:
+    """A model that is given by name alone is `model=other`: the default model's learning rate and pooling, and the
+    tasks that stand in for it, are not for any other. One that comes with this program has settings of its own. An
+    experiment chooses its model itself."""
+    given = {word.split("=", 1)[0].lstrip("+"): word.partition("=")[2] for word in overrides}
+    if "model.name" not in given or given.keys() & {"model", "experiment"}:
+        return overrides
+    names = [name.strip().strip("'\"") for name in given["model.name"].split(",")]
+    own = [name for name in names if name in OWN_MODELS]
+    if own and own != names:
+        raise ConfigError("model.name", f"{own[0]} has settings of its own; launch it as model={own[0]}, by itself")
+    if len(own) > 1:
+        overrides = [word for word in overrides if not word.lstrip("+").startswith("model.name=")]
+    return [f"model={','.join(own) or 'other'}", *overrides]
 
 
 def _unquoted_range(word: str) -> str:

@@ -61,7 +61,12 @@ def counting(default: Any, counts: str) -> Any:
 
 def outputs(*names: str) -> Any:
     """What a trial may leave beside its result: one of these names or a list of them."""
-    return field(default=None, metadata={"outputs": names})
+    return field(default=None, metadata={"outputs": {name: name for name in names}})
+
+
+def leaving(default: str, **outputs: str | None) -> Any:
+    """One of these words, each with what a trial then leaves beside its result. Ids leave out which it was."""
+    return field(default=default, metadata={"options": tuple(outputs), "outputs": outputs, "later": True, "before": {}})
 
 
 def later(default: Any, before: Mapping[int, Any] | None = None) -> Any:
@@ -136,8 +141,8 @@ def counting_keys(schema: type) -> dict[str, str]:
     return {key: spec.metadata["counts"] for key, spec in _declared(schema) if spec.metadata.get("counts")}
 
 
-def outputs_of(schema: type) -> dict[str, tuple[str, ...]]:
-    """The keys that name what a trial leaves beside its result, each with the names that it knows."""
+def outputs_of(schema: type) -> dict[str, dict[str, str | None]]:
+    """The keys that say what a trial leaves beside its result: for each of their words, the name of that."""
     return {key: spec.metadata["outputs"] for key, spec in _declared(schema) if "outputs" in spec.metadata}
 
 

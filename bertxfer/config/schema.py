@@ -6,15 +6,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from hydra.core.config_store import ConfigStore
-from omegaconf import MISSING, DictConfig, OmegaConf
-
 from bertxfer.config.axes import AXES
-from bertxfer.config.keys import choice, counting, later, outputs, ranged
+from bertxfer.config.keys import choice, counting, later, leaving, outputs, ranged
 from bertxfer.system.package import PACKAGE
 
 # Where results go unless a config or a command says otherwise.
 OUTPUT_VARIABLE, OUTPUT_DIR = "BERTXFER_OUTPUT", "multirun_outputs"
+# OmegaConf's word for a value that must be given. Workers, who compose nothing, import neither it nor Hydra.
+MISSING: Any = "???"
 
 
 def output_dir() -> str:
@@ -141,6 +140,9 @@ class Training:
     stop: str | None = choice(None, None, "dev_score", "train_loss", "holdout_loss")
     patience: int | None = ranged(None, 1)  # epochs to wait for an improvement
     report: str = choice("last", "last", "best")  # the epoch whose dev score counts: last (the papers) or best
+    # When the dev set is evaluated: after the last epoch, or after each one, which leaves the course of the dev scores.
+    # No number of a result depends on it. Where scores decide (report=best, stop=dev_score) each epoch is evaluated.
+    evaluate: str = leaving("last", last=None, every="course")
     precision: str = choice("fp32", "fp32", "bf16", "tf32")
     # Sequences laid end to end instead of padded: the same numbers, but other dropout masks.
     packed: bool = later(True, before={2: False})
@@ -239,11 +241,15 @@ def schema() -> type[Config]:
 
 
 def register() -> None:
+    from hydra.core.config_store import ConfigStore
+
     ConfigStore.instance().store(name="schema", node=schema())
 
 
 def keys() -> list[str]:
     """Every key that a config may have, for guessing what a typo meant."""
+    from omegaconf import DictConfig, OmegaConf
+
     names: list[str] = []
     pending = [("", OmegaConf.structured(schema()))]
     while pending:

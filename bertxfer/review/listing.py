@@ -19,7 +19,7 @@ from bertxfer.config import complaints, experiments, schema
 from bertxfer.config.composer import Composer
 from bertxfer.errors import BertxferError, ConfigError
 from bertxfer.review import provenance
-from bertxfer.sweeps.sweep import places_of
+from bertxfer.sweeps.wanted import places_of
 from bertxfer.trials.inputs import Inputs
 from bertxfer.trials.science import SEMANTICS
 

@@ -21,9 +21,10 @@ from bertxfer.sweeps import launchers, trackers
 from bertxfer.sweeps.launchers.submitted import Submitted
 from bertxfer.sweeps.queue import Queue
 from bertxfer.sweeps.summary import MINI_NOTE
-from bertxfer.sweeps.sweep import notes_of, places_of
-from bertxfer.trials import chains, replicates
+from bertxfer.sweeps.wanted import notes_of, places_of
+from bertxfer.trials import chains, model_names, replicates
 from bertxfer.trials.inputs import Inputs
+from bertxfer.trials.pretrained import DEMONSTRATION
 from bertxfer.trials.science import Science
 from bertxfer.trials.trial import Trial, trial_of
 
@@ -48,7 +49,7 @@ class Plan:
 
 def plan(words: Sequence[str], multirun: bool, composer: Composer, inputs: Inputs, output_dir: Path | None) -> Plan:
     """The plan of a run with these overrides. It starts and writes nothing."""
-    wanted = _asked_for(words, multirun, composer, inputs)
+    wanted = asked_for(words, multirun, composer, inputs)
     trials = list({trial.id: trial for trial, _ in wanted}.values())
     store = Store((output_dir or Path(wanted[0][1].runtime.output_dir)).absolute())
     states = states_of(trials, store)
@@ -62,7 +63,7 @@ def plan(words: Sequence[str], multirun: bool, composer: Composer, inputs: Input
         store,
         _workers(words, multirun, composer, len(left)),
         _cost(left, store),
-        [*shared(trials), *(notes_of(words, composer) if multirun else [])],
+        [*shared(trials), *(notes_of(words, composer, inputs) if multirun else [])],
         list(inputs.absent),
     )
 
@@ -86,7 +87,7 @@ def states_of(trials: Iterable[Trial], store: Store) -> dict[str, str]:
         situation = queue.situation(trial.id, trial.outputs)
         ended_badly = situation.latest is not None and situation.latest.outcome in ("failed", "crashed")
         known = situation.state if situation.state in ("done", "running") else None
-        states[trial.id] = known or ("failed" if ended_badly else "missing")
+        states[trial.id] = known or ("failed" if ended_badly or situation.damage else "missing")
     return states
 
 
@@ -94,9 +95,10 @@ def by_treatment(planned: Plan) -> list[dict[str, Any]]:
     """A row for each model, task, size and treatment, with the states of its trials."""
     rows: dict[tuple[str, ...], Counter[str]] = {}
     groups = replicates.groups([trial.science for trial in planned.trials])
+    models = model_names.labels(trial.science for trial in planned.trials)
     for trial, group in zip(planned.trials, groups, strict=True):
         science = trial.science
-        row = (science.model.name, science.task.name, size_of(science), group.treatment)
+        row = (models[science.model.version], science.task.name, size_of(science), group.treatment)
         rows.setdefault(row, Counter())[planned.states[trial.id]] += 1
     names = ("model", "task", "n", "treatment")
     return [{**dict(zip(names, row, strict=True)), "states": dict(counts)} for row, counts in rows.items()]
@@ -118,9 +120,9 @@ def shared(trials: Iterable[Trial]) -> list[str]:
             encoders[prefix.id] += 1
         if science.probe is not None:
             features[chains.features_name(trial)] += 1
-        if science.task.source != "mini":  # the generated rows are tokenized as they are made
+        if science.task.version is not None:  # the generated rows are tokenized as they are made
             data = (science.task.name, science.task.version, science.data.max_length, science.data.stride)
-            tokens[(science.model.name, science.model.version, *data)] += 1
+            tokens[(science.model.version, *data)] += 1
     lines = []
     if tokens:
         sets = f"{len(tokens)} set{'s' if len(tokens) > 1 else ''}"
@@ -133,7 +135,8 @@ def shared(trials: Iterable[Trial]) -> list[str]:
     return lines
 
 
-def _asked_for(words: Sequence[str], multirun: bool, composer: Composer, inputs: Inputs) -> list[tuple[Trial, Config]]:
+def asked_for(words: Sequence[str], multirun: bool, composer: Composer, inputs: Inputs) -> list[tuple[Trial, Config]]:
+    """The trials that a run with these words means, each with its config."""
     if multirun:
         return [(point.trial, config) for point, config in places_of(words, composer, inputs)]
     config = config_with(composer.compose(words), task_finder(composer.compose))
@@ -212,11 +215,11 @@ def _lines(planned: Plan) -> list[str]:
     lines += planned.shared
     lines += costs.sentences(planned.cost, planned.workers)
     lines.append(f"results in {planned.store.root}")
-    if any(trial.science.model.name == "mini" for trial in planned.trials):
+    if any(trial.science.model.name == DEMONSTRATION for trial in planned.trials):
         lines.append(MINI_NOTE)
     if planned.absent:
         lines.append(
             f"not on this machine: {', '.join(planned.absent)}; the ids of their trials are stand-ins, and "
-            "whether they are done is not known here"
+            "whether they are done is not known here (`python -m bertxfer fetch` brings what the hub has)"
         )
     return lines

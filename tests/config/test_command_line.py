@@ -2,7 +2,13 @@
 
 import pytest
 
+from bertxfer.config import command_line
 from bertxfer.config.command_line import in_order
+from bertxfer.errors import ConfigError
+from bertxfer.trials import (
+    pretrained,
+    schemes,  # noqa: F401  their axes are part of the schema
+)
 
 
 @pytest.mark.parametrize(
@@ -24,3 +30,28 @@ from bertxfer.config.command_line import in_order
 )
 def test_flags_come_first(typed: str, understood: str) -> None:
     assert in_order(typed.split()) == understood.split()
+
+
+@pytest.mark.parametrize(
+    ("typed", "understood"),
+    [
+        ("model.name=/a/folder", "model=other model.name=/a/folder"),
+        ("model.name=mini", "model=mini model.name=mini"),
+        ("seed=1 model.name='minilm'", "model=minilm seed=1 model.name='minilm'"),
+        ("-m model.name=mini,minilm", "-m model=mini,minilm"),
+        ("-m model.name=a/b,c/d", "-m model=other model.name=a/b,c/d"),
+        ("model=other model.name=mini", "model=other model.name=mini"),
+        ("experiment=x model.name=mini", "experiment=x model.name=mini"),
+    ],
+)
+def test_a_model_by_its_name_alone_has_the_settings_that_belong_to_it(typed: str, understood: str) -> None:
+    assert in_order(typed.split()) == understood.split()
+
+
+def test_models_with_and_without_settings_of_their_own_are_not_swept_by_name() -> None:
+    with pytest.raises(ConfigError, match=r"mini has settings of its own; launch it as model=mini, by itself"):
+        in_order(["-m", "model.name=/a/folder,mini"])
+
+
+def test_the_models_with_settings_of_their_own() -> None:
+    assert set(command_line.OWN_MODELS) == set(pretrained._EMBEDDED)
