@@ -63,7 +63,13 @@ def test_packed_is_padded_in_every_family(model: Path, what: str, official: Path
     said, other_said = (_outputs(store, one) for one in (packed, padded))
     assert len(said) >= 40 and len(set(said)) > 20
     assert said == pytest.approx(other_said, abs=1e-4)
-    assert result(store, packed)["metrics"] == pytest.approx(result(store, padded)["metrics"], abs=1e-4)
+    metrics, others = (_without_ranks(result(store, one)["metrics"]) for one in (packed, padded))
+    assert metrics and metrics == pytest.approx(others, abs=1e-4)
+
+
+def _without_ranks(metrics: dict[str, float]) -> dict[str, float]:
+    """Two outputs that agree to four digits with their neighbours may change places, which on some processors they do."""
+    return {name: value for name, value in metrics.items() if "spearman" not in name}
 
 
 def _outputs(store: Store, one: Trial) -> list[float]:
