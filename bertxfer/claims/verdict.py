@@ -77,18 +77,28 @@ def verdicts(low: Array, high: Array, question: Question) -> Array:
     return codes
 
 
+def rounds_for_a_spread(level: float) -> int:
+    """The rounds that decide on an effect as large as its own spread: what is foreseen where nothing is known."""
+    decided = _decided_after(1.0, 1.0, 0, Question(MORE, 0.0, level=level))
+    assert decided is not None
+    return decided
+
+
 def _needed(values: Array, question: Question) -> int | None:
     """How many more rounds decide if mean and spread stay as they are."""
     if len(values) < 2:
         return None
-    n = np.arange(len(values) + 1, len(values) + _MOST + 1)
     spread = math.sqrt(float(values.var(ddof=1)) + question.resolution**2 / 6)
+    decided = _decided_after(float(values.mean()), spread, len(values), question)
+    return None if decided is None else decided - len(values)
+
+
+def _decided_after(mean: float, spread: float, rounds: int, question: Question) -> int | None:
+    """The first number of rounds beyond these that decides, with that mean and spread; none within reach."""
+    n = np.arange(rounds + 1, rounds + _MOST + 1)
     half = half_widths(n, np.full(len(n), spread), question.level)
-    mean = float(values.mean())
     padded = [
         np.concatenate([np.full(FEWEST, worst), end]) for worst, end in ((-np.inf, mean - half), (np.inf, mean + half))
     ]
     decided = np.flatnonzero(verdicts(padded[0], padded[1], question)[FEWEST:])
-    if not len(decided):
-        return None
-    return max(int(n[decided[0]]), FEWEST) - len(values)
+    return max(int(n[decided[0]]), FEWEST) if len(decided) else None

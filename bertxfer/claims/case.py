@@ -1,0 +1,217 @@
+"""The cases of a claim: for each task, size or whatever else varies, which trials say what in which round.
+
+A case names trials by their ids and nothing else, so it can be written down when a sweep is launched, and what it says
+follows from the stored results alone.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from bertxfer.claims.claim import CONCORDANT, DIFFERENCE, EXTREME, RANK, Claim, Side
+
+Row = Mapping[str, Any]  # a place of the grids with its trial: its columns, and `id`, `round`, `headline`
+# The columns that an analysis adds to a trial, each with the column that says how far it goes, from 1.
+_EXPANDED = {"attention": ("layer", "model.layers"), "weights": ("layer", "model.layers"), "course": ("epoch", None)}
+_OF_ANALYSIS = ("module", "reference", "compared")  # chosen among an analysis' rows, and no columns of a trial
+OF_ANALYSES = ("epoch", *_OF_ANALYSIS)  # what a claim may name where it reads an analysis
+_NO_CASES = ("seed", "round", "id", "headline")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One number of one trial: a metric of its result or, of an analysis, what it says at a layer or epoch."""
+
+    trial: str
+    metric: str
+    at: tuple[tuple[str, Any], ...] = ()
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What is averaged, and its part: a sign in a difference, a value of an axis, in or out of a set."""
+
+    part: float
+    readings: tuple[Reading, ...]
+    group: float = 0.0  # of two profiles: which one
+
+
+@dataclass(frozen=True)
+class Case:
+    """One question of a claim, and where its numbers are, round by round."""
+
+    claim: str
+    place: Mapping[str, Any]  # the values that it is asked for: {"task": "sst2", "data.n": 500}
+    kind: str
+    wants: str
+    margin: float
+    in_points: bool
+    level: float  # what a difference is taken from, where that is a number
+    rounds: tuple[tuple[int, tuple[Cell, ...]], ...]
+
+    @property
+    def trials(self) -> set[str]:
+        return {reading.trial for _, cells in self.rounds for cell in cells for reading in cell.readings}
+
+    @property
+    def is_concordance(self) -> bool:
+        """Whether its numbers begin with the second round, since each is a rank among those before."""
+        return self.kind == CONCORDANT
+
+    def as_dict(self) -> dict[str, Any]:
+        cells = [
+            [
+                number,
+                [[cell.part, cell.group, [[r.trial, r.metric, dict(r.at)] for r in cell.readings]] for cell in row],
+            ]
+            for number, row in self.rounds
+        ]
+        return {**vars(self), "place": dict(self.place), "rounds": cells}
+
+
+def case_of(plain: Mapping[str, Any]) -> Case:
+    """What `as_dict` has written down."""
+    rounds = tuple(
+        (
+            int(number),
+            tuple(
+                Cell(part, tuple(Reading(t, metric, tuple(sorted(at.items()))) for t, metric, at in readings), group)
+                for part, group, readings in cells
+            ),
+        )
+        for number, cells in plain["rounds"]
+    )
+    return Case(**{**plain, "rounds": rounds})
+
+
+def cases(claim: Claim, rows: Sequence[Row], axes: Iterable[str]) -> list[Case]:
+    """The cases of a claim among places. It is asked for each value of the axes that vary and that it does not name."""
+    parts = _parts(claim, _chosen(_expanded(claim, rows), claim.where))
+    leading = parts[:1] if claim.kind in (DIFFERENCE, CONCORDANT) else parts
+    first = [row for _, _, found in leading for row in found]
+    apart = [name for name in dict.fromkeys(axes) if _splits(claim, name, [found for _, _, found in parts])]
+    values = {name: list(dict.fromkeys(row.get(name) for row in first)) for name in apart}
+    made = []
+    for combination in product(*values.values()):
+        place = dict(zip(values, combination, strict=True))
+        here = [(part, group, _at(place, found)) for part, group, found in parts]
+        if (rounds := _rounds(claim, here)) is not None:
+            told = _telling(place, first)
+            made.append(
+                Case(claim.name, told, claim.kind, claim.wants, claim.margin, claim.is_in_points, claim.level, rounds)
+            )
+    return made
+
+
+Part = tuple[float, float, list[Row]]  # of a cell: its part, its group, its places
+
+
+def _parts(claim: Claim, rows: Sequence[Row]) -> list[Part]:
+    if claim.kind == DIFFERENCE:
+        return [
+            part for sign, side in zip((1.0, -1.0), claim.sides, strict=False) for part in _of_side(sign, side, rows)
+        ]
+    assert claim.axis is not None
+    if claim.kind in (RANK, EXTREME):
+        found = [(step, _chosen(rows, {claim.axis: step})) for step in _steps(claim.axis, rows)]
+        if claim.kind == RANK:
+            return [(step, 0.0, here) for step, here in found]
+        return [(float(_has(step, claim.values)), 0.0, here) for step, here in found]
+    both = [_chosen(rows, {claim.axis: value}) for value in claim.values]
+    if claim.along is None:
+        return [(float(i), 0.0, found) for i, found in enumerate(both)]
+    steps = _steps(claim.along, [row for found in both for row in found])
+    return [(step, float(i), _chosen(found, {claim.along: step})) for step in steps for i, found in enumerate(both)]
+
+
+def _steps(axis: str, rows: Sequence[Row]) -> list[float]:
+    values = {row.get(axis) for row in rows}
+    return sorted(float(value) for value in values if isinstance(value, (int, float)) and not isinstance(value, bool))
+
+
+def _of_side(sign: float, side: Side, rows: Sequence[Row]) -> list[Part]:
+    parts = [(sign, 0.0, _chosen(rows, side.where))]
+    return parts if side.minus is None else [*parts, (-sign, 0.0, _chosen(rows, side.minus))]
+
+
+def _rounds(claim: Claim, parts: Sequence[Part]) -> tuple[tuple[int, tuple[Cell, ...]], ...] | None:
+    """The rounds that every part has trials of; None where there are too few parts to compare."""
+    there = [part for part in parts if part[2]]
+    if claim.kind in (DIFFERENCE, CONCORDANT):
+        enough = len(there) == len(parts)
+    elif claim.kind == EXTREME:
+        enough = len({part for part, _, _ in there}) == 2
+    else:
+        enough = (
+            min(sum(group == one for _, group, _ in there) for one in {group for _, group, _ in parts} | {0.0}) >= 3
+        )
+    if not enough:
+        return None
+    numbers = sorted(set.intersection(*({row["round"] for row in found} for _, _, found in there)))
+    return tuple((number, tuple(_cell(claim, *part, number) for part in there)) for number in numbers) or None
+
+
+def _cell(claim: Claim, part: float, group: float, rows: Sequence[Row], number: int) -> Cell:
+    readings = dict.fromkeys(_reading(claim, row) for row in rows if row["round"] == number)
+    return Cell(part, tuple(readings), group)
+
+
+def _reading(claim: Claim, row: Row) -> Reading:
+    if claim.analysis is None:
+        return Reading(row["id"], row["headline"] if claim.metric == "score" else claim.metric.removeprefix("metrics."))
+    column, _ = _EXPANDED[claim.analysis]
+    at = {column: row[column], **{name: claim.where[name] for name in _OF_ANALYSIS if name in claim.where}}
+    metric = f"course.{row['headline']}" if claim.metric == "course.score" else claim.metric
+    return Reading(row["id"], metric, tuple(sorted(at.items())))
+
+
+def _expanded(claim: Claim, rows: Sequence[Row]) -> list[Row]:
+    """Once for each layer or epoch, where a claim is about an analysis."""
+    if claim.analysis is None:
+        return list(rows)
+    column, longest = _EXPANDED[claim.analysis]
+    counts = [int(row[longest or "training.epochs"]) for row in rows]
+    return [{**row, column: n} for row, count in zip(rows, counts, strict=True) for n in range(1, count + 1)]
+
+
+def _chosen(rows: Sequence[Row], where: Mapping[str, Any]) -> list[Row]:
+    asked = {name: value for name, value in where.items() if name not in _OF_ANALYSIS}
+    return [row for row in rows if all(_has(row.get(name), value) for name, value in asked.items())]
+
+
+def _has(cell: Any, value: Any) -> bool:
+    return any(_equal(cell, one) for one in value) if isinstance(value, (list, tuple)) else _equal(cell, value)
+
+
+def _equal(cell: Any, value: Any) -> bool:
+    return bool(cell == value) and isinstance(cell, bool) == isinstance(value, bool)
+
+
+def _splits(claim: Claim, name: str, parts: Sequence[Sequence[Row]]) -> bool:
+    """Whether a claim is asked for each value of an axis: it varies within a part, and no side names it."""
+    if name in claim.named or "all" in claim.over or name in _NO_CASES or name.startswith(("seed", "runtime.")):
+        return False
+    return any(len({row.get(name) for row in rows}) > 1 for rows in parts)
+
+
+def _at(place: Mapping[str, Any], rows: Sequence[Row]) -> list[Row]:
+    """The rows of a part that belong to a place. Full BERT has no block and is there for every block; but what a trial
+    is trained on, and how, is the same on both sides."""
+    for name, value in place.items():
+        values = {row.get(name) for row in rows}
+        if value in values:
+            rows = [row for row in rows if row.get(name) == value]
+        elif values != {None} and ("." in name or name in ("task", "model")):
+            return []
+    return list(rows)
+
+
+def _telling(place: Mapping[str, Any], rows: Sequence[Row]) -> dict[str, Any]:
+    """Without the axes that follow from those before them: epochs that go with the size of the sample."""
+    told: list[str] = []
+    for name in place:
+        seen = {tuple(row.get(one) for one in told) for row in rows}
+        if len({tuple(row.get(one) for one in (*told, name)) for row in rows}) > len(seen):
+            told.append(name)
+    return {name: place[name] for name in told}
