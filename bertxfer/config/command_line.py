@@ -20,6 +20,7 @@ _VALUED = (
     "--config-dir",
     "-cd",
 )
+QUOTES = "'\""
 OWN_MODELS = ("mini", "minilm")  # known by these names, each with a file in conf/model
 _INFO = ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath")
 
@@ -74,8 +75,11 @@ def _with_its_group(overrides: list[str]) -> list[str]:
 
 
 def _unquoted_range(word: str) -> str:
-    """`seed=0..9` needs no quotes in a shell; it means seed=range(0,10). The sweeper knows what L in `k=0..L` is."""
+    """`seed=0..9` needs no quotes in a shell; it means seed=range(0,10). The sweeper knows what L in `k=0..L` is, and
+    what `seed=until(50)` is."""
     key, _, value = word.partition("=")
+    if grids.is_until(value):  # no function of Hydra's
+        return f"{key}=choice('{value.strip(QUOTES)}')"
     if match := re.fullmatch(r"(\d+)\.\.(\d+)", value):
         return f"{key}=range({int(match[1])},{int(match[2]) + 1})"
     return f"{key}=choice({value})" if ".." in value and grids.is_shape_word(word) else word

@@ -14,6 +14,7 @@ from bertxfer.errors import ConfigError
 Axes = dict[str, list[str]]
 
 _END = r"(\d+|[LH](?:[+-]\d+|/2)?)"
+_UNTIL = re.compile(r"(['\"]?)until\\?\((\d+)\\?\)\1")  # rounds at most; quoted or escaped, as Hydra wants it
 _LIST = rf"\[{_END}(, ?{_END})*\]"
 # What scale=tiny makes of a grid. Sizes stay different from each other, so that curves stay different curves.
 TINY_SEEDS, TINY_VALUES, TINY_ROWS, TINY_STEP, TINY_DEV = 2, 4, 16, 8, 32
@@ -40,6 +41,16 @@ def is_shape_word(word: str) -> bool:
         and re.fullmatch(rf"{_END}(\.\.{_END})?|{_LIST}", value) is not None
         and re.fullmatch(r"[\d\[\], ]*", value) is None
     )
+
+
+def is_until(value: str) -> bool:
+    """Whether a value is `until(50)`: as many rounds as it takes to decide the claims, and no more than 50."""
+    return _UNTIL.fullmatch(value) is not None
+
+
+def is_range(value: str) -> bool:
+    """Whether a value is `3..9`."""
+    return re.fullmatch(r"\d+\.\.\d+", value) is not None
 
 
 def shaped(axes: Axes, shape: Shape | None) -> Axes:
@@ -110,14 +121,14 @@ def _sizes(grids: Sequence[Axes]) -> list[str]:
 
 def _expanded(key: str, word: str, shape: Shape | None) -> list[str]:
     value = word.split("=", 1)[1] if "=" in word else ""
+    if (until := _UNTIL.fullmatch(value)) is not None:
+        if key != "seed" or int(until[2]) < 1:
+            raise ConfigError(key, f"until({until[2]}) is for seed, and at least 1: so many rounds at most")
+        return [f"{key}={number}" for number in range(int(until[2]))]
     if is_shape_word(word) and value.startswith("["):
         return [f"{key}={re.sub(_END, lambda end: str(_number(end[0], shape)), value)}"]
     match = re.fullmatch(rf"{_END}(?:\.\.{_END})?", value)
-    if (
-        match is None
-        or value.isdigit()
-        or (key not in counting_keys(schema()) and not re.fullmatch(r"\d+\.\.\d+", value))
-    ):
+    if match is None or value.isdigit() or (key not in counting_keys(schema()) and not is_range(value)):
         return [word]
     first = _number(match[1], shape)
     last = first if match[2] is None else _number(match[2], shape)

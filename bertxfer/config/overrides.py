@@ -9,7 +9,7 @@ from hydra.core.config_loader import ConfigLoader
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
 
-from bertxfer.config.grids import Axes
+from bertxfer.config.grids import Axes, is_until
 from bertxfer.errors import BertxferError
 
 
@@ -68,7 +68,7 @@ def _word(value: Any) -> str:
         return str(value).lower()
     if isinstance(value, (list, tuple)):
         return "[" + ",".join(_word(item) for item in value) + "]"
-    return str(value)
+    return f"'{value}'" if is_until(str(value)) else str(value)
 
 
 def as_axes(words: Sequence[str]) -> dict[str, Any]:

@@ -226,6 +226,7 @@ class Config:
     scale: str | None = None  # tiny: its grids made so small that they run in seconds
     readings: list[str] = field(default_factory=list)  # where its paper's text and published code differ: text, code
     reading: str = "text"  # the one that is chosen
+    claims: Any = None  # what it sets out to decide (claims/claim.py)
     figure: Any = None  # how its results are drawn, read by the report
     error_bars: str | None = None  # the interval of every figure; null: each has its own
 

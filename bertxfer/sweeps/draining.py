@@ -15,6 +15,7 @@ from bertxfer.store.results import Result
 from bertxfer.store.store import Store
 from bertxfer.sweeps import summary, tracking
 from bertxfer.sweeps.attempt import Held, Rules
+from bertxfer.sweeps.deciding import HELD_BACK, NOT_NEEDED, Deciding
 from bertxfer.sweeps.queue import Queue, Situation
 from bertxfer.sweeps.stop import Stop
 from bertxfer.system import collector
@@ -35,8 +36,10 @@ def drain(
     say: Callable[[str], None] = print,
     on_taking: Callable[[Taken], None] = lambda taken: None,
     limit: int | None = None,
+    deciding: Deciding | None = None,
 ) -> int:
-    """Runs what is unfinished and nobody else runs, until nothing is left to take; returns how many it ran."""
+    """Runs what is unfinished and nobody else runs, until nothing is left to take; returns how many it ran. Where
+    claims are to be decided, only what they need."""
     ran, pending = 0, list(trials)
     # Encoders that other trials will begin with.
     wanted = {p.id for t in trials if t.science.chain and _state(queue, t) != "done" for p in chains.prefixes(t)}
@@ -51,9 +54,12 @@ def drain(
                 left.append(trial)
                 continue
             state = _state(queue, trial)
+            if state == "waiting" and deciding is not None and (needed := deciding.needs(trial.id)) is not True:
+                left += [trial] if needed is None else []
+                continue
             if state == "waiting":
                 import_learning()
-                taken = _take(trial, pending, queue, wanted, say)
+                taken = _take(trial, pending, queue, wanted, say, deciding)
                 if taken:
                     on_taking(taken)
                     ran += run_taken(taken, queue.store, runtime, stop, say)
@@ -62,6 +68,8 @@ def drain(
                     ahead = i + 1 + secrets.randbelow(len(pending) - i)
             if state not in ("done", "failed"):
                 left.append(trial)
+        if deciding is not None:
+            left = _not_in_vain(left, trials, queue, deciding)
         # What others run is left to them, unless one of them has fallen silent: that trial may soon be free.
         situations = [queue.situation(trial.id, trial.outputs) for trial in left]
         silent = any(_may_be_free_soon(situation, queue.rules) for situation in situations)
@@ -78,8 +86,19 @@ def import_learning() -> None:
         import bertxfer.learning.run  # noqa: F401
 
 
+def _not_in_vain(left: Sequence[Trial], trials: Sequence[Trial], queue: Queue, deciding: Deciding) -> list[Trial]:
+    """Without the trials that nobody will need, or of which it cannot be known since one that they wait for failed."""
+    states = deciding.states({trial.id: _state(queue, trial) for trial in trials}) if left else {}
+    return [trial for trial in left if states[trial.id] not in (NOT_NEEDED, HELD_BACK)]
+
+
 def _take(
-    trial: Trial, pending: Sequence[Trial], queue: Queue, wanted: Collection[str], say: Callable[[str], None]
+    trial: Trial,
+    pending: Sequence[Trial],
+    queue: Queue,
+    wanted: Collection[str],
+    say: Callable[[str], None],
+    deciding: Deciding | None,
 ) -> Taken:
     """Claims the trial, or the stage that it has to wait for, and those that are computed together with it."""
     # A stage whose encoder is there may have no result: the disk was full, or read-only, between the two.
@@ -104,7 +123,8 @@ def _take(
         for mate in mates:
             if len(taken) == MOST_TOGETHER:
                 break
-            mate_held = None if queue.situation(mate.id).crashes else queue.take(mate.id)
+            unneeded = deciding is not None and not deciding.needs(mate.id)
+            mate_held = None if unneeded or queue.situation(mate.id).crashes else queue.take(mate.id)
             if mate_held is not None:
                 taken.append((mate, mate_held))
     return taken

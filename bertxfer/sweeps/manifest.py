@@ -12,11 +12,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from bertxfer.claims.case import Case, case_of
 from bertxfer.config import command_line
 from bertxfer.config.schema import OUTPUT_DIR, ArtifactSettings, Runtime
 from bertxfer.errors import BertxferError
 from bertxfer.store import portable
 from bertxfer.store.store import Store
+from bertxfer.sweeps.deciding import Deciding
 from bertxfer.sweeps.sweep import Point, Sweep, distinct
 from bertxfer.system.files import read_json, refuse_links, write_json
 from bertxfer.system.formats import FORMAT, refuse_newer
@@ -32,6 +34,7 @@ class Manifest:
     points: list[Point]
     runtime: Runtime
     artifacts: ArtifactSettings
+    cases: tuple[Case, ...] = ()  # of claims, where the sweep runs until they are decided
 
     @property
     def name(self) -> str:
@@ -45,6 +48,11 @@ class Manifest:
     @property
     def store(self) -> Store:
         return Store(self.folder.parent.parent, self.artifacts.max_gb)
+
+    @cached_property
+    def deciding(self) -> Deciding | None:
+        """What its claims still need; None where all of its trials are run."""
+        return Deciding(self.cases, self.trials, self.store) if self.cases else None
 
 
 @dataclass(frozen=True)
@@ -96,6 +104,7 @@ def freeze(sweep: Sweep) -> Manifest:
         "points": [
             {"axes": point.axes, "trial": point.trial.id, "headline": point.trial.headline} for point in sweep.points
         ],
+        "until_decided": [case.as_dict() for case in sweep.cases] if sweep.until_decided else [],
     }
     write_json(folder / "manifest.json", {**content, "digest": _digest(content)})
     return read(folder)
@@ -114,19 +123,25 @@ def read(folder: Path) -> Manifest:
             Point(point["axes"], trials[point["trial"]].scored_by(point.get("headline"))) for point in content["points"]
         ]
         runtime, artifacts = Runtime(**content["runtime"]), ArtifactSettings(**content["artifacts"])
+        cases = tuple(case_of(plain) for plain in content.get("until_decided", []))
     except FileNotFoundError:
         raise BertxferError(f"there is no sweep at {folder}") from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise _unreadable(path, error) from error
-    return Manifest(folder, points, dataclasses.replace(runtime, output_dir=str(folder.parent.parent)), artifacts)
+    return Manifest(
+        folder, points, dataclasses.replace(runtime, output_dir=str(folder.parent.parent)), artifacts, cases
+    )
 
 
-def outline(folder: Path) -> Outline:
-    """A frozen sweep by the names of its trials alone, which are not checked here."""
+def outline(folder: Path) -> "Outline | Manifest":
+    """A frozen sweep by the names of its trials alone, which are not checked here; whole where its claims say which of
+    them are needed."""
     path = folder / "manifest.json"
     try:
         content = read_json(path, follow=True)
         _refuse_newer(path, content)
+        if content.get("until_decided"):
+            return read(folder)
         return Outline(folder, [Named(plain["id"], tuple(plain["outputs"])) for plain in content["trials"]])
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise _unreadable(path, error) from error

@@ -4,24 +4,28 @@ import contextlib
 import sys
 import uuid
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from bertxfer.claims import words
 from bertxfer.config.schema import Config
 from bertxfer.errors import BertxferError, ConfigError, TrialError, TrialsFailed
 from bertxfer.store.results import Result
 from bertxfer.store.store import Store
 from bertxfer.sweeps import bf16, manifest, summary, trackers, tracking
+from bertxfer.sweeps.claiming import decisions
+from bertxfer.sweeps.deciding import HELD_BACK, NOT_NEEDED
 from bertxfer.sweeps.draining import drain
 from bertxfer.sweeps.launchers.launcher import Launcher
 from bertxfer.sweeps.manifest import Manifest
 from bertxfer.sweeps.queue import Queue
+from bertxfer.sweeps.readings import values_in
 from bertxfer.sweeps.stop import Stop
 from bertxfer.sweeps.sweep import Point, Sweep
 from bertxfer.system import leftovers
 from bertxfer.trials import chains
 from bertxfer.trials.inputs import Inputs
-from bertxfer.trials.trial import Trial, trial_of
+from bertxfer.trials.trial import trial_of
 
 
 def run_one(config: Config) -> None:
@@ -43,7 +47,7 @@ def run_one(config: Config) -> None:
         stop, queue = Stop(), Queue(store, uuid.uuid4().hex)
         with stop.on_signals():
             drain([trial], queue, config.runtime, stop)
-        _account_for([trial], queue, stop())
+        _account_for({trial.id: queue.situation(trial.id, trial.outputs).state}, queue, stop())
     print(f"results in {store.folder(trial.id)}")
 
 
@@ -56,9 +60,10 @@ def run_sweep(sweep: Sweep, launcher: Launcher) -> list[Result | None]:
     ids = [trial.id for trial in frozen.trials]
     store = frozen.store
     damaged = _damaged(frozen)
-    missing = sum(not store.complete(trial.id, trial.outputs) for trial in frozen.trials)
-    print(f"sweep {frozen.name}: {len(ids)} trials, {len(ids) - missing} done before", flush=True)
-    launched = launcher.run(frozen) if missing else None
+    open_trials = [trial.id for trial in frozen.trials if not store.complete(trial.id, trial.outputs)]
+    most = "at most " if frozen.deciding is not None else ""
+    print(f"sweep {frozen.name}: {most}{len(ids)} trials, {len(ids) - len(open_trials)} done before", flush=True)
+    launched = launcher.run(frozen) if _needed(open_trials, frozen) else None
     _tidy(frozen, Queue(store, None, launcher.rules))
     # A trial is read once for each metric that it is looked at by.
     looks = {(trial.id, trial.headline): trial for trial in (*frozen.trials, *(p.trial for p in frozen.points))}
@@ -67,15 +72,28 @@ def run_sweep(sweep: Sweep, launcher: Launcher) -> list[Result | None]:
     results = [found[trial.id, trial.headline] for trial in frozen.trials]
     done = [trial_id for trial_id, result in zip(ids, results, strict=True) if result is not None]
     print(f"{len(done)} of {len(ids)} trials done, results in {store.root / 'trials'}")
+    if sweep.cases:
+        trials = {point.trial.id: point.trial for point in frozen.points}
+        print(words.summary(decisions(sweep.cases, values_in(store, trials.values()))))
+    if spared := len(ids) - len(_needed(ids, frozen)):
+        print(f"{spared} trials are not needed: what they would help to decide is decided without them")
     if launched is not None and not launched.waited_for:
         return results
     for tracker, unlogged in Counter(name for _, name in tracking.lacking(done, store, sweep.runtime.track)).items():
         print(f"{tracker} lacks {unlogged} of them; `python -m bertxfer track {tracker} {frozen.name}` logs them")
     if launched is not None:
-        _account_for([trial for trial in frozen.trials if trial.id not in damaged], launched.queue, launched.stopped)
+        states = _states(frozen, launched.queue)
+        sound = {trial_id: state for trial_id, state in states.items() if trial_id not in damaged}
+        _account_for(sound, launched.queue, launched.stopped)
     if damaged:
         raise TrialsFailed(f"{len(damaged)} of {len(ids)} trials have results that are not to be trusted")
     return results
+
+
+def _needed(ids: Sequence[str], sweep: Manifest) -> set[str]:
+    """Those of the trials that are to be run: all, but where claims say what is needed."""
+    deciding = sweep.deciding
+    return {one for one in ids if deciding is None or sweep.store.complete(one) or deciding.needs(one) is not False}
 
 
 def _damaged(sweep: Manifest) -> set[str]:
@@ -114,15 +132,23 @@ def _tidy(sweep: Manifest, queue: Queue) -> None:
         leftovers.remove_cards(sweep.folder / "workers", before)
 
 
-def _account_for(trials: Sequence[Trial], queue: Queue, stopped: bool) -> None:
+def _states(sweep: Manifest, queue: Queue) -> dict[str, str]:
+    """The states of the trials that are to be run."""
+    states = {trial.id: queue.situation(trial.id, trial.outputs).state for trial in sweep.trials}
+    known = states if sweep.deciding is None else sweep.deciding.states(states)
+    return {trial_id: state for trial_id, state in known.items() if state != NOT_NEEDED}
+
+
+def _account_for(states: Mapping[str, str], queue: Queue, stopped: bool) -> None:
     """Says what did not end in a result, and why; then the exit status is not zero."""
-    states = {trial.id: queue.situation(trial.id, trial.outputs).state for trial in trials}
     failed = [trial_id for trial_id, state in states.items() if state == "failed"]
     for trial_id in failed[:20]:
         print(f"failed  {trial_id}: {queue.why_failed(trial_id)}", file=sys.stderr)
+    held = sum(state == HELD_BACK for state in states.values())
     if failed:
-        raise TrialsFailed(f"{len(failed)} of {len(trials)} trials failed; the reasons are in their failure.json")
-    unfinished = [trial_id for trial_id, state in states.items() if state != "done"]
+        wait = f", and {held} wait for them" if held else ""
+        raise TrialsFailed(f"{len(failed)} of {len(states)} trials failed{wait}; the reasons are in their failure.json")
+    unfinished = [trial_id for trial_id, state in states.items() if state not in ("done", HELD_BACK)]
     if unfinished:
         saved = sum(queue.store.is_saved(trial_id) for trial_id in unfinished)
         goes_on = f"{saved} of {len(unfinished)} unfinished trials have a checkpoint, and the same command goes on"

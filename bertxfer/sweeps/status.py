@@ -13,6 +13,7 @@ from rich.table import Table
 from bertxfer.errors import BertxferError
 from bertxfer.store.store import Store
 from bertxfer.sweeps import manifest
+from bertxfer.sweeps.deciding import HELD_BACK, LATER, NOT_NEEDED
 from bertxfer.sweeps.launch import latest, launches, rules_of
 from bertxfer.sweeps.manifest import Manifest, Outline
 from bertxfer.sweeps.queue import Queue, Situation
@@ -23,6 +24,7 @@ from bertxfer.trials.science import Science
 from bertxfer.trials.trial import Trial
 
 STATES = ("done", "running", "failed", "waiting")
+OF_CLAIMS = (NOT_NEEDED, HELD_BACK)  # where a sweep runs until its claims are decided
 MANY = 500  # trials; a framed table takes 2 ms a row to lay out
 
 
@@ -33,18 +35,24 @@ class Watch:
     sweep: Manifest | Outline
     queue: Queue
     situations: dict[str, Situation] = field(default_factory=dict)
+    states: dict[str, str] = field(default_factory=dict)  # those of the queue, or not needed, or held back
 
     def look(self) -> Counter[str]:
         for trial in self.sweep.trials:
             if self.situations.get(trial.id, Situation("waiting")).state != "done":
                 self.situations[trial.id] = self.queue.situation(trial.id, trial.outputs)
-        return Counter(situation.state for situation in self.situations.values())
+        self.states = {trial_id: situation.state for trial_id, situation in self.situations.items()}
+        if isinstance(self.sweep, Manifest) and self.sweep.deciding is not None:
+            known = self.sweep.deciding.states(self.states)
+            self.states = {trial_id: "waiting" if state == LATER else state for trial_id, state in known.items()}
+        return Counter(self.states.values())
 
     def words(self) -> str:
         """How many trials are in each state, as of the last look, and how many rounds are whole."""
-        counts = Counter(situation.state for situation in self.situations.values())
+        counts = Counter(self.states.values())
         told = [f"{counts['done']} of {len(self.sweep.trials)} done"]
         told += [f"{counts[state]} {state}" for state in STATES[1:]]
+        told += [f"{counts[state]} {state}" for state in OF_CLAIMS if counts[state]]
         if isinstance(self.sweep, Manifest):
             done = {trial_id for trial_id, situation in self.situations.items() if situation.state == "done"}
             whole, rounds_there = rounds.whole(self.sweep.trials, done)
@@ -72,7 +80,9 @@ def show(root: Path, name: str | None) -> None:
                 unread.append(str(error))
                 continue
             counts = Watch(sweep, _queue(folder, Store(root))).look()
-            table.add_row(folder.name, *(str(counts[state]) for state in STATES), str(len(sweep.trials)))
+            unneeded = f" ({counts[NOT_NEEDED]} not needed)" if counts[NOT_NEEDED] else ""
+            cells = (folder.name, *(str(counts[state]) for state in STATES), f"{len(sweep.trials)}{unneeded}")
+            table.add_row(*cells)
         nothing = f"no sweeps in {root.absolute()}{'' if root.is_dir() else ', which is not there'}"
         console.print(table if folders else f"{nothing}; --output-dir or BERTXFER_OUTPUT names another", soft_wrap=True)
         for sentence in unread:
@@ -90,7 +100,7 @@ def _show_sweep(console: Console, sweep: Manifest) -> None:
     rows: list[tuple[str, ...]] = []
     for trial in sweep.trials:
         science = trial.science
-        state = watch.situations[trial.id].state
+        state = watch.states[trial.id]
         size = science.data.n or (f"{science.data.fraction:g} of all" if science.data.fraction else "all")
         detail = _detail(sweep.store, trial, watch.situations[trial.id])
         seed = str(science.seeds["order"])

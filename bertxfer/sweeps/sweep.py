@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from bertxfer.claims.case import Case
 from bertxfer.config.schema import ArtifactSettings, Runtime
 from bertxfer.trials.trial import Trial
 
@@ -24,6 +25,8 @@ class Sweep:
     runtime: Runtime
     artifacts: ArtifactSettings
     name: str = "sweep"
+    cases: tuple[Case, ...] = ()  # of the experiment's claims
+    until_decided: bool = False  # rounds are only run while a claim needs them
 
     @property
     def trials(self) -> list[Trial]:

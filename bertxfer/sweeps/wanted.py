@@ -5,6 +5,8 @@ from itertools import product
 
 from omegaconf import DictConfig, OmegaConf
 
+from bertxfer.claims.case import Case
+from bertxfer.claims.claim import Claim, claims_of
 from bertxfer.config import grids
 from bertxfer.config.command_line import OWN_MODELS
 from bertxfer.config.configs import Composes, configs
@@ -14,6 +16,7 @@ from bertxfer.config.schema import Config, Model
 from bertxfer.config.selection import select
 from bertxfer.errors import ConfigError
 from bertxfer.sweeps import trackers
+from bertxfer.sweeps.claiming import cases_of
 from bertxfer.sweeps.sweep import Point, Sweep
 from bertxfer.trials.inputs import Inputs
 from bertxfer.trials.pretrained import DEMONSTRATION
@@ -49,7 +52,38 @@ def sweep_of(overrides: Sequence[str], composer: Composes, inputs: Inputs | None
         raise ConfigError(
             "runtime", "is not an axis, nor is artifacts: they change no result, so a sweep's trials share them"
         )
-    return Sweep(points, *shared[0], _name(axes_of(overrides, composer.loader)))
+    axes = of_trials(axes_of(overrides, composer.loader))
+    cases, until = claims_about(axes, points, composer), is_until_decided(axes, composer)
+    if until and not cases:
+        raise ConfigError("seed", "until(N) needs claims that decide how many rounds it takes; here there are none")
+    return Sweep(points, *shared[0], _name(axes), tuple(cases), until)
+
+
+def stated_claims(command_line: Axes, composer: Composes) -> list[Claim]:
+    """What the experiment sets out to decide, as it says today."""
+    block = composer.compose(_experiment_words(command_line)).get("claims")
+    return [] if block is None else claims_of(OmegaConf.to_container(block))
+
+
+def claims_about(command_line: Axes, points: Sequence[Point], composer: Composes) -> list[Case]:
+    """The cases of the experiment's claims among these places."""
+    claims = stated_claims(command_line, composer)
+    if not claims:
+        return []
+    models = _by_model(_experiment_grids(command_line, composer) or [{}], command_line)
+    chosen = [composer.compose([*_experiment_words(command_line), *words]) for words in models]
+    stand_ins = {key: value for one in chosen for key, value in one.model.stand_ins.items()}
+    return cases_of(claims, points, stand_ins)
+
+
+def is_until_decided(command_line: Axes, composer: Composes) -> bool:
+    """Whether the rounds are bounded by `until(N)`: as typed, or else in the experiment's grids."""
+    typed = command_line.get("seed")
+    grids_say = [typed] if typed else [grid.get("seed", []) for grid in _experiment_grids(command_line, composer)]
+    bounded = [any(grids.is_until(word.split("=", 1)[1]) for word in words) for words in grids_say]
+    if any(bounded) and not all(bounded):
+        raise ConfigError("seed", "until(N) holds for a whole sweep; give it in each of the grids")
+    return any(bounded)
 
 
 def notes_of(overrides: Sequence[str], composer: Composes, inputs: Inputs | None = None) -> list[str]:

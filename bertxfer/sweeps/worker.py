@@ -111,7 +111,7 @@ def _drained(post: Post, card: Path, supervisor: Mapping[str, Any]) -> int:
 
     try:
         with stop.on_signals():
-            drain(in_rounds(sweep.trials), queue, runtime, stop, say_at_once, note, post.limit)
+            drain(in_rounds(sweep.trials), queue, runtime, stop, say_at_once, note, post.limit, sweep.deciding)
     except OSError as error:  # the disk is full, or the folder is read-only or away
         _complain(f"no trial can be taken: {error}")
         return 1

@@ -18,5 +18,5 @@ class Inline(Launcher):
     def run(self, sweep: Manifest) -> Launched:
         queue, stop = Queue(sweep.store, new_launch(sweep, "inline", self.rules), self.rules), Stop()
         with stop.on_signals():
-            drain(in_rounds(sweep.trials), queue, sweep.runtime, stop)
+            drain(in_rounds(sweep.trials), queue, sweep.runtime, stop, deciding=sweep.deciding)
         return Launched(queue, stopped=stop())
