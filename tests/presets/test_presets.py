@@ -1,5 +1,6 @@
 """Every preset asks for what its paper reports, and runs whole at a tiny scale: figures, tables and report."""
 
+import html
 import re
 from functools import cache
 from pathlib import Path
@@ -11,14 +12,14 @@ from omegaconf import OmegaConf
 from bertxfer.config.composer import Composer
 from bertxfer.config.experiments import names
 from bertxfer.config.schema import conf_dir
-from bertxfer.report import page, subject
+from bertxfer.report import page, scorecard, subject
 from bertxfer.report.frame import completeness, frame
 from bertxfer.review.listing import Broken, listing
 from bertxfer.store.store import Store
 from bertxfer.sweeps import runs
 from bertxfer.sweeps.launchers.inline import Inline
 from bertxfer.sweeps.sweep import Sweep
-from bertxfer.sweeps.wanted import notes_of, sweep_of
+from bertxfer.sweeps.wanted import notes_of, stated_claims, sweep_of
 from tests.helpers.officialdata import write_official
 
 PRESETS = sorted(names(conf_dir()))
@@ -63,6 +64,10 @@ TRIALS = {
     "kovaleva2019/fig5": 7,
     "kovaleva2019/fig6": 7,
 }
+
+
+# They redraw the trials of another preset, which has the claims; or their paper has no finding about them.
+WITHOUT_CLAIMS = {"cs224n2020/fig1", "cs224n2020/fig4", "cs224n2020/wanted_chains", "kovaleva2019/fig6"}
 
 
 @pytest.fixture(autouse=True)
@@ -158,6 +163,18 @@ def test_two_models_at_once_have_each_their_own_layers(composer: Composer) -> No
     assert {point.axes["task"] for point in found if point.axes["model"] == "distilbert"} == {"sst2", "qnli", "cola"}
 
 
+@pytest.mark.parametrize("preset", PRESETS)
+def test_each_claim_of_a_preset_is_about_its_own_trials(preset: str, composer: Composer) -> None:
+    """On the model that the paper used; a misspelt place would make a claim that nothing answers."""
+    sweep = sweep_of([f"experiment={preset}", "seed=0,1"], composer)
+    stated = stated_claims({"experiment": [f"experiment={preset}"]}, composer)
+    assert {case.claim for case in sweep.cases} == {claim.name for claim in stated}
+    assert (not stated) == (preset in WITHOUT_CLAIMS)
+    for case in sweep.cases:
+        assert [number for number, _ in case.rounds] == [0, 1]
+        assert case.trials <= {trial.id for trial in sweep.trials}
+
+
 @pytest.fixture(scope="session")
 def official(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_official(tmp_path_factory.mktemp("official"))
@@ -197,6 +214,10 @@ def test_a_preset_runs_whole_at_a_tiny_scale(
     for suffix in ("md", "tex", "csv"):
         assert len(list((index.parent / "tables").rglob(f"*.{suffix}"))) >= len(wanted)
     text = index.read_text()
+    card = scorecard.of(subject.of_words([*words, f"runtime.output_dir={out}"]))
+    for entry in card.entries:
+        assert entry.sentence in html.unescape(text)
+        assert all(len(decision.rounds) == len(decision.case.rounds) > 0 for decision in entry.decisions)
     assert preset not in OTHER_READINGS or f"{preset}, reading={reading}" in text
     assert f"{len(sweep.trials)} of {len(sweep.trials)} trials done" in text
     assert 'src="http' not in text
