@@ -11,6 +11,7 @@ from bertxfer.config.schema import output_dir
 
 if TYPE_CHECKING:
     from bertxfer.config.composer import Composer
+    from bertxfer.report.subject import Subject
     from bertxfer.sweeps.pruning import Meant
 
 Run = Callable[[argparse.ArgumentParser, Sequence[str]], int]
@@ -132,6 +133,78 @@ def report(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
     return 0
 
 
+@verb(
+    "[sweep | experiment | overrides ...]", "says what is decided on the claims of experiments, from all that is stored"
+)
+def claims(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
+    import json
+
+    from rich.console import Console
+
+    from bertxfer.report import scorecard
+
+    parser.add_argument("--json", action="store_true", help="for programs")
+    parser.add_argument(
+        "--exit-code", action="store_true", help="end with 1 if a claim does not hold, with 3 if undecided"
+    )
+    subjects, args = _subjects(parser, words)
+    cards = [card for card in map(scorecard.of, subjects) if card.entries]
+    if args.json:
+        print(json.dumps([entry for card in cards for entry in card.as_list()], indent=2))
+    else:
+        scorecard.show(cards, Console(markup=False, emoji=False))
+    return scorecard.status(cards) if args.exit_code else 0
+
+
+@verb("file.tex [sweep | experiment | overrides ...]", "writes the numbers of claims and places as LaTeX macros")
+def macros(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
+    from bertxfer.report import macros as writing
+
+    parser.add_argument("file", type=Path, help="what LaTeX will input")
+    subjects, args = _subjects(parser, words)
+    count = writing.write(subjects, args.file)
+    print(f"{args.file}: {count:,} numbers; `python -m bertxfer check {args.file}` says whether they still hold")
+    return 0
+
+
+@verb("file.tex", "says whether every number that `macros` wrote still follows from the stored trials")
+def check(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
+    from bertxfer.report import macros as writing
+    from bertxfer.report import subject
+
+    parser.add_argument("file", type=Path)
+    parser.add_argument("-cd", "--config-dir", action="append", default=[], help="one more folder of configs")
+    args = parser.parse_args(words)
+    root = args.output_dir.absolute()
+    wrong, count = writing.check(
+        args.file, lambda one: subject.again(root, one["sweep"], one["words"], args.config_dir)
+    )
+    for sentence in wrong:
+        print(sentence)
+    if wrong:
+        print(f"{args.file}: not all of {count:,} numbers follow from the trials in {root}")
+    else:
+        print(f"{args.file}: all {count:,} numbers follow from the trials in {root}")
+    return 1 if wrong else 0
+
+
+def _subjects(parser: argparse.ArgumentParser, words: Sequence[str]) -> "tuple[list[Subject], argparse.Namespace]":
+    """The sweeps that are named, all that are stored, or what the overrides of a run mean."""
+    from bertxfer.report import subject
+
+    parser.add_argument(
+        "words", nargs="*", metavar="name | key=value", help="sweeps or experiments (all), or the overrides of a run"
+    )
+    parser.add_argument("-m", "--multirun", action="store_true", help="as for a run; changes nothing here")
+    parser.add_argument("-cd", "--config-dir", action="append", default=[], help="one more folder of configs")
+    default = parser.get_default("output_dir")
+    parser.set_defaults(output_dir=None)
+    args = parser.parse_intermixed_args(words)
+    if any("=" in word for word in args.words):
+        return [subject.of_words(args.words, args.output_dir, args.config_dir)], args
+    return subject.stored((args.output_dir or default).absolute(), args.words), args
+
+
 @verb("[overrides]", "shows what a run would do, how much is done and what the rest takes, and starts nothing")
 def plan(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
     import json
@@ -171,8 +244,10 @@ def fetch(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
     wanted = planning.asked_for(overrides, args.multirun, composer, inputs)
     for line in inputs.found():
         print(line)
-    inputs.refuse_absent([trial.science for trial, _ in wanted])
-    print(f"{len(wanted):,} places of the grids have all that they need on this machine")
+    trials = list({point.trial.id: point.trial for point, _ in wanted}.values())
+    inputs.refuse_absent([trial.science for trial in trials])
+    what = "the trial has all that it needs" if len(trials) == 1 else f"{len(trials):,} trials have all that they need"
+    print(f"{what} on this machine")
     return 0
 
 

@@ -8,9 +8,10 @@ from typing import Any
 
 import pandas as pd
 
-from bertxfer.report import words
+from bertxfer.report import scorecard, words
 from bertxfer.report.frame import Completeness
 from bertxfer.report.places import sizes
+from bertxfer.report.scorecard import Scorecard
 from bertxfer.report.statistics import LEVEL
 from bertxfer.report.tables import Table
 from bertxfer.store.store import Store
@@ -41,7 +42,7 @@ class Grid:
 def shares(counts: Completeness) -> list[tuple[str, float]]:
     """The parts of the bar, in percent."""
     total = max(1, counts.trials)
-    return [(state, 100 * getattr(counts, state) / total) for state in ("done", "failed", "missing")]
+    return [(state, 100 * getattr(counts, state) / total) for state in ("done", "failed", "missing", "not_needed")]
 
 
 def progress(results: pd.DataFrame) -> Grid:
@@ -139,6 +140,27 @@ def table(made: Table) -> Grid:
         for row in range(len(rows))
     ]
     return Grid(columns, rows, [str(value) for value in cells[task]] if task else [], marks)
+
+
+@dataclass(frozen=True)
+class Claimed:
+    """A claim on the page: its sentence, what its paper prints, and a row for each case."""
+
+    sentence: str
+    published: str | None
+    grid: Grid
+
+
+def claims(card: Scorecard) -> list[Claimed]:
+    """What the experiment sets out to decide, and what is decided."""
+    made = []
+    for entry in card.entries:
+        rows = scorecard.rows(entry)
+        tasks = [str(one.case.place["task"]) if "task" in one.case.place else None for one in entry.decisions]
+        verdicts = [one.verdict.verdict.replace(" ", "-") for one in entry.decisions]
+        marks = [[*[""] * (len(row) - 1), f"verdict {said}"] for row, said in zip(rows, verdicts, strict=True)]
+        made.append(Claimed(entry.sentence, entry.claim.published, Grid(scorecard.COLUMNS, rows, tasks, marks)))
+    return made
 
 
 @dataclass(frozen=True)

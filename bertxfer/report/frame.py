@@ -6,7 +6,7 @@ NaN and marked `undefined`.
 
 import hashlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,10 +15,11 @@ import pandas as pd
 from bertxfer.errors import BertxferError
 from bertxfer.store.results import Result, seconds_of
 from bertxfer.store.store import Store
+from bertxfer.sweeps import columns
+from bertxfer.sweeps.deciding import NOT_NEEDED
 from bertxfer.sweeps.summary import score_text
 from bertxfer.sweeps.sweep import Point
-from bertxfer.trials import chains, model_names, replicates
-from bertxfer.trials.science import cell, flatten
+from bertxfer.trials import model_names, replicates
 from bertxfer.trials.trial import Trial
 
 # Keys of a result that have a column of their own, beside score and metrics.
@@ -26,14 +27,14 @@ _COUNTS = ("n_train", "n_dev", "steps", "epochs", "data_digest", "weights_digest
 _DIGITS = 8  # of a digest that people read
 
 
-def frame(points: Sequence[Point], store: Store) -> pd.DataFrame:
+def frame(points: Sequence[Point], store: Store, unneeded: Collection[str] = ()) -> pd.DataFrame:
     """One row per point. Columns: the axes as typed, the science flat, the state of the trial and its result.
 
     An axis and a key of the science may have one name (`data.n`): what was typed stands there, unless it was null.
     """
     trials = list({point.trial.id: point.trial for point in points}.values())
     alike = _replicates(trials)
-    facts = {trial.id: {**_science(trial), **alike[trial.id]} for trial in trials}
+    facts = {trial.id: {**columns.of_trial(trial), **alike[trial.id]} for trial in trials}
     # Points that mean one trial may look at it by different metrics.
     outcomes = {(point.trial.id, point.trial.headline): point.trial for point in points}
     found = {key: _outcome(trial, store) for key, trial in outcomes.items()}
@@ -41,7 +42,9 @@ def frame(points: Sequence[Point], store: Store) -> pd.DataFrame:
     for point in points:
         trial = point.trial
         outcome = found[trial.id, trial.headline]
-        rows.append({**_defaults(trial), **facts[trial.id], **outcome, **_typed_at(point)})
+        if outcome["state"] == "missing" and trial.id in unneeded:
+            outcome = {**outcome, "state": NOT_NEEDED}
+        rows.append({**facts[trial.id], **outcome, **columns.typed_at(point)})
     return _typed(pd.DataFrame(rows, dtype=object))
 
 
@@ -53,13 +56,15 @@ class Completeness:
     done: int
     failed: int
     missing: int
+    not_needed: int  # of a sweep that ends when its claims are decided
     undefined: int
     rounds: int  # of seeds
     whole_rounds: int  # of which all trials are done
 
     def __str__(self) -> str:
         words = [f"{self.done} of {self.trials} trials done"]
-        words += [f"{n} {what}" for n, what in ((self.failed, "failed"), (self.missing, "missing")) if n]
+        others = ((self.failed, "failed"), (self.missing, "missing"), (self.not_needed, NOT_NEEDED))
+        words += [f"{n} {what}" for n, what in others if n]
         if self.undefined:
             words.append(f"{self.undefined} of {self.done} without a defined score, which no mean includes")
         if self.rounds > 1 and self.done < self.trials:
@@ -70,14 +75,13 @@ class Completeness:
 def completeness(results: pd.DataFrame) -> Completeness:
     """Counts of trials, each once however many points mean it."""
     if results.empty:
-        return Completeness(0, 0, 0, 0, 0, 0, 0)
+        return Completeness(0, 0, 0, 0, 0, 0, 0, 0)
     trials = results.drop_duplicates("id")
     states = trials["state"].value_counts()
-    done, failed, missing = (int(states.get(state, 0)) for state in ("done", "failed", "missing"))
+    done, failed, missing, spared = (int(states.get(one, 0)) for one in ("done", "failed", "missing", NOT_NEEDED))
     whole = (trials["state"] == "done").groupby(trials["seeds.order"]).all()
-    return Completeness(
-        len(trials), done, failed, missing, int(trials["undefined"].sum()), len(whole), int(whole.sum())
-    )
+    undefined = int(trials["undefined"].sum())
+    return Completeness(len(trials), done, failed, missing, spared, undefined, len(whole), int(whole.sum()))
 
 
 def select(results: pd.DataFrame, where: Mapping[str, Any]) -> pd.DataFrame:
@@ -119,19 +123,6 @@ def having(results: pd.DataFrame, column: str) -> pd.DataFrame:
     return results[pd.Series(measured, results.index, dtype=bool)]  # an empty list would choose no column instead
 
 
-def _defaults(trial: Trial) -> dict[str, Any]:
-    """Columns that every point has, typed or not: pairing and facets need them."""
-    return {"task": trial.science.task.name, "seed": trial.science.seeds["order"]}
-
-
-def _typed_at(point: Point) -> dict[str, Any]:
-    """The axes as they were typed, but for what the trial knows better: a stream that it does not draw from has no seed
-    whatever was typed, and a model is called by its own name, not by that of the file that chose it.
-    """
-    known_better = [key for key in point.axes if key == "model" or key.startswith("seeds.")]
-    return {key: cell(value) for key, value in point.axes.items() if value is not None and key not in known_better}
-
-
 def _replicates(trials: Sequence[Trial]) -> dict[str, dict[str, Any]]:
     """Of each trial the group of its replicates, the group's treatment in words, its model, and `settings`: names and
     values of whatever is not the same in all groups.
@@ -161,14 +152,6 @@ def _settings(differing: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
         for name, value in differing.items()
         if name not in ("model.name", "model.version")
     )
-
-
-def _science(trial: Trial) -> dict[str, Any]:
-    plain = trial.science.as_dict()
-    flat = {"id": trial.id, "treatment_text": chains.describe(trial.science), **flatten(plain)}
-    if plain["data"]["n"] is None and plain["data"]["fraction"] is None:
-        flat["data.n"] = "all"
-    return flat
 
 
 def _outcome(trial: Trial, store: Store) -> dict[str, Any]:

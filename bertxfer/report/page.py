@@ -13,7 +13,7 @@ import vl_convert
 from markupsafe import Markup
 
 from bertxfer import __version__
-from bertxfer.report import blocks, contents, drawing, frame, printing, published, tables, words
+from bertxfer.report import blocks, contents, drawing, frame, printing, published, scorecard, tables, words
 from bertxfer.report.drawing import Drawing
 from bertxfer.report.figure import Figure
 from bertxfer.report.kinds import KINDS
@@ -54,7 +54,7 @@ class Shown:
 
 def write(subject: Subject) -> Path:
     """Writes reports/<name>/index.html, its figures and its tables; the results themselves are only read."""
-    results = frame.frame(subject.points, subject.store)
+    results = frame.frame(subject.points, subject.store, subject.unneeded)
     folder = subject.store.root / "reports" / subject.name
     for part in ("figures", "tables"):
         refuse_links(subject.store.root, "reports", subject.name, part)
@@ -115,7 +115,7 @@ def _tables(
 def _page(
     subject: Subject, results: pd.DataFrame, shown: list[Shown], made: list[tuple[tables.Table, list[str]]]
 ) -> str:
-    counts = frame.completeness(results)
+    counts, card = frame.completeness(results), scorecard.of(subject)
     differs, settings = contents.settings(results, subject.defaults())
     findings = [contents.findings(table) for table, _ in made]
     revision, dirty = environment.revision()
@@ -130,10 +130,13 @@ def _page(
         progress=contents.progress(results),
         missing=contents.in_state(results, "missing"),
         missing_count=counts.missing,
+        not_needed=counts.not_needed,
         failures=contents.in_state(results, "failed"),
         undefined=contents.in_state(results, "undefined"),
         undefined_count=counts.undefined,
         filters=_filters(results),
+        claims=contents.claims(card),
+        claims_summary=card.summary,
         figures=shown,
         tables=[{**vars(contents.table(t)), "title": t.title, "note": t.note, "files": files} for t, files in made],
         findings=[{"summary": one[0], "lines": one[1]} for one in findings if one],

@@ -10,6 +10,7 @@ from bertxfer.errors import ConfigError
 from bertxfer.report import splits, words
 from bertxfer.report.figure import Figure
 from bertxfer.report.frame import having, select
+from bertxfer.sweeps.deciding import NOT_NEEDED
 
 KEYS = ["facet", "series", "x"]
 Heading = Callable[[pd.DataFrame, Figure, str], "pd.Series[Any]"]  # of the places, their figure and its y
@@ -117,8 +118,11 @@ def _split(places: pd.DataFrame, into: str) -> tuple[pd.DataFrame, list[str]]:
 
 def _missing(places: pd.DataFrame) -> list[str]:
     trials = places.drop_duplicates("id")
-    missing = trials[trials["state"] != "done"]
-    notes = []
+    missing = trials[~trials["state"].isin(["done", NOT_NEEDED])]
+    spared = int((trials["state"] == NOT_NEEDED).sum())
+    notes = (
+        [f"{spared} of the {len(trials)} trials of this figure were not needed to decide the claims."] if spared else []
+    )
     if len(missing):
         failed = int((missing["state"] == "failed").sum())
         note = f"{len(missing)} of the {len(trials)} trials of this figure have no result"

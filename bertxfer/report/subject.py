@@ -4,21 +4,25 @@ import json
 import shlex
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
+from bertxfer.claims.case import Case
+from bertxfer.claims.claim import Claim
 from bertxfer.config import command_line, experiments
 from bertxfer.config.composer import Composer
-from bertxfer.config.overrides import is_drawing, parsed
+from bertxfer.config.overrides import axes_of, is_drawing, of_trials, parsed
 from bertxfer.config.schema import conf_dir
 from bertxfer.errors import BertxferError, ConfigError
 from bertxfer.store.store import Store
 from bertxfer.sweeps import manifest
+from bertxfer.sweeps.deciding import Deciding
 from bertxfer.sweeps.sweep import Point
-from bertxfer.sweeps.wanted import sweep_of
+from bertxfer.sweeps.wanted import claims_about, is_until_decided, stated_claims, sweep_of
 from bertxfer.trials.inputs import Inputs
 
 
@@ -35,11 +39,23 @@ class Subject:
     commands: list[str]  # that make the trials and the report again
     words: list[str]  # the overrides that mean the sweep
     composer: Composer
+    claims: Sequence[Claim] = ()  # what the experiment sets out to decide, as it says today
+    cases: Sequence[Case] = ()
+    until_decided: bool = False  # its rounds are only run while a claim needs them
 
     def titled(self, title: str | None = None) -> str:
         """A title, or else the name of the experiment or of the sweep; with the reading, where there are two."""
         reading = f", reading={self.reading}" if self.reading else ""
         return f"{title or self.experiment or self.name}{reading}"
+
+    @cached_property
+    def unneeded(self) -> set[str]:
+        """The trials that nobody will run, since what they would help to decide is decided."""
+        if not (self.until_decided and self.cases):
+            return set()
+        trials = list({point.trial.id: point.trial for point in self.points}.values())
+        deciding = Deciding(self.cases, trials, self.store)
+        return {trial.id for trial in trials if deciding.needs(trial.id) is False}
 
     def beside(self, experiment: str) -> list[Point]:
         """The points of another experiment, to be drawn with this one: of the overrides, those of the model, the tasks,
@@ -87,6 +103,34 @@ def of_sweep(root: Path, name: str | None) -> Subject:
     return _subject(frozen.name, ours, frozen.points, frozen.store, commands, composer)
 
 
+def again(root: Path, sweep: str, words: Sequence[str], config_dirs: Sequence[str] = ()) -> Subject:
+    """What was looked at before: a sweep as it was launched, or, where it is not here, what the same overrides mean."""
+    if (root / "sweeps" / sweep / "manifest.json").is_file():
+        return of_sweep(root, sweep)
+    return of_words(words, root, config_dirs)
+
+
+def stored(root: Path, names: Sequence[str] = ()) -> list[Subject]:
+    """Every sweep that was launched here, or those of these names: of sweeps, or of their experiments."""
+    found = []
+    for path in sorted((root / "sweeps").glob("[!.]*/manifest.json")):
+        try:
+            found.append(of_sweep(root, path.parent.name))
+        except BertxferError as error:  # what one of them says must not hide the others
+            print(f"left out: {error}", file=sys.stderr)
+    for name in names:
+        if not any(_is_called(one, name) for one in found):
+            known = ", ".join(dict.fromkeys(one.experiment or one.name for one in found)) or "none"
+            raise BertxferError(
+                f"{name!r} is neither a sweep nor an experiment that was run in {root}; there are: {known}"
+            )
+    return [one for one in found if not names or any(_is_called(one, name) for name in names)]
+
+
+def _is_called(subject: Subject, name: str) -> bool:
+    return name == subject.experiment or subject.name.startswith(name)
+
+
 def _subject(
     name: str, words: list[str], points: list[Point], store: Store, commands: list[str], composer: Composer
 ) -> Subject:
@@ -97,8 +141,17 @@ def _subject(
     typed_bars = [word.split("=", 1)[1] for word in words if word.split("=", 1)[0] == "error_bars"]
     bars = typed_bars[-1] if typed_bars else config.get("error_bars")
     typed = {**({"interval": bars} if bars not in (None, "null") else {}), **_figure_keys(words)}
-    return Subject(
+    subject = Subject(
         name, experiment, config.get("description"), reading, block, typed, points, store, commands, words, composer
+    )
+    if config.get("claims") is None:
+        return subject
+    axes = of_trials(axes_of(words, composer.loader))
+    return replace(
+        subject,
+        claims=stated_claims(axes, composer),
+        cases=claims_about(axes, points, composer),
+        until_decided=is_until_decided(axes, composer),
     )
 
 

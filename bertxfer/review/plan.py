@@ -14,13 +14,16 @@ from bertxfer.config.composer import Composer
 from bertxfer.config.configs import config_with, task_finder
 from bertxfer.config.schema import Config
 from bertxfer.errors import ConfigError
-from bertxfer.review import costs
+from bertxfer.review import costs, questions
 from bertxfer.review.costs import Bill, Work
+from bertxfer.review.questions import Questions
 from bertxfer.store.store import Store
 from bertxfer.sweeps import launchers, trackers
+from bertxfer.sweeps.deciding import NOT_NEEDED
 from bertxfer.sweeps.launchers.submitted import Submitted
 from bertxfer.sweeps.queue import Queue
 from bertxfer.sweeps.summary import MINI_NOTE
+from bertxfer.sweeps.sweep import Point
 from bertxfer.sweeps.wanted import notes_of, places_of
 from bertxfer.trials import chains, model_names, replicates
 from bertxfer.trials.inputs import Inputs
@@ -41,6 +44,8 @@ class Plan:
     cost: Bill  # of what is not done
     shared: list[str]
     absent: list[str] = field(default_factory=list)
+    questions: Questions | None = None  # what it sets out to decide
+    expected: Bill | None = None  # of what it will take until that is decided, if its rounds are not all run
 
     @property
     def counts(self) -> Counter[str]:
@@ -49,13 +54,25 @@ class Plan:
 
 def plan(words: Sequence[str], multirun: bool, composer: Composer, inputs: Inputs, output_dir: Path | None) -> Plan:
     """The plan of a run with these overrides. It starts and writes nothing."""
-    wanted = asked_for(words, multirun, composer, inputs)
+    places = asked_for(words, multirun, composer, inputs)
+    wanted = [(point.trial, config) for point, config in places]
     trials = list({trial.id: trial for trial, _ in wanted}.values())
     store = Store((output_dir or Path(wanted[0][1].runtime.output_dir)).absolute())
+    asked = questions.of(words, [point for point, _ in places], composer, store) if multirun else None
     states = states_of(trials, store)
-    works = {t.id: costs.work_of(t.science.as_dict(), c.task.train_size) for t, c in wanted if states[t.id] != "done"}
+    if asked is not None and asked.deciding is not None:
+        known = asked.deciding.states(
+            {one: "waiting" if s in ("missing", "failed") else s for one, s in states.items()}
+        )
+        states |= {one: NOT_NEEDED for one, state in known.items() if state == NOT_NEEDED}
+    works = {
+        trial.id: costs.work_of(trial.science.as_dict(), config.task.train_size)
+        for trial, config in wanted
+        if states[trial.id] not in ("done", NOT_NEEDED)
+    }
     left = list(works.values())
     left += _stages_to_run(wanted, states, store)
+    foreseen = asked.deciding.foreseen() if asked is not None and asked.deciding is not None else set()
     return Plan(
         len(wanted),
         trials,
@@ -65,6 +82,8 @@ def plan(words: Sequence[str], multirun: bool, composer: Composer, inputs: Input
         _cost(left, store),
         [*shared(trials), *(notes_of(words, composer, inputs) if multirun else [])],
         list(inputs.absent),
+        asked,
+        _cost([work for one, work in works.items() if one in foreseen], store) if foreseen else None,
     )
 
 
@@ -72,7 +91,7 @@ def _stages_to_run(wanted: Sequence[tuple[Trial, Config]], states: dict[str, str
     """The stages in front of trials that have to be run first and are not among the trials themselves."""
     stages: dict[str, Work] = {}
     for trial, config in wanted:
-        if states[trial.id] == "done":
+        if states[trial.id] in ("done", NOT_NEEDED):
             continue
         for prefix, stage in zip(chains.prefixes(trial), reversed(config.intermediate), strict=False):
             if states.get(prefix.id, "done") == "done" and not store.artifacts.has("encoders", prefix.id):
@@ -135,15 +154,15 @@ def shared(trials: Iterable[Trial]) -> list[str]:
     return lines
 
 
-def asked_for(words: Sequence[str], multirun: bool, composer: Composer, inputs: Inputs) -> list[tuple[Trial, Config]]:
-    """The trials that a run with these words means, each with its config."""
+def asked_for(words: Sequence[str], multirun: bool, composer: Composer, inputs: Inputs) -> list[tuple[Point, Config]]:
+    """The places that a run with these words means, each with its trial and config."""
     if multirun:
-        return [(point.trial, config) for point, config in places_of(words, composer, inputs)]
+        return list(places_of(words, composer, inputs))
     config = config_with(composer.compose(words), task_finder(composer.compose))
     if config.grids is not None:
         raise ConfigError("experiment", "is a sweep of many trials; add -m")
     trackers.check(config.runtime.track)
-    return [(trial_of(config, inputs), config)]
+    return [(Point({}, trial_of(config, inputs)), config)]
 
 
 def _workers(words: Sequence[str], multirun: bool, composer: Composer, left: int) -> int:
@@ -194,11 +213,15 @@ def as_dict(planned: Plan) -> dict[str, Any]:
     return {
         "places": planned.points,
         "distinct": len(planned.trials),
-        "counts": {state: planned.counts[state] for state in STATES},
+        "counts": {state: planned.counts[state] for state in _states(planned)},
         "by_treatment": by_treatment(planned),
         "workers": planned.workers,
         "cost": {**vars(planned.cost), "seconds": planned.cost.seconds},
         "shared": planned.shared,
+        "claims": planned.questions.as_list() if planned.questions else [],
+        "expected": None
+        if planned.expected is None
+        else {**vars(planned.expected), "seconds": planned.expected.seconds},
         "absent": planned.absent,
         "output_dir": str(planned.store.root),
         "trials": [
@@ -211,9 +234,15 @@ def as_dict(planned: Plan) -> dict[str, Any]:
 def _lines(planned: Plan) -> list[str]:
     counts = planned.counts
     same = "" if planned.points == len(planned.trials) else f" at {planned.points:,} points of the grids"
-    lines = [f"{len(planned.trials):,} distinct trials{same}: " + ", ".join(f"{counts[s]:,} {s}" for s in STATES)]
+    most = "at most " if planned.expected is not None else ""
+    told = ", ".join(f"{counts[state]:,} {state}" for state in _states(planned))
+    lines = [f"{most}{len(planned.trials):,} distinct trials{same}: {told}"]
     lines += planned.shared
     lines += costs.sentences(planned.cost, planned.workers)
+    if planned.questions is not None:
+        lines += planned.questions.sentences()
+    if planned.expected is not None:
+        lines += _expectation(planned, planned.expected)
     lines.append(f"results in {planned.store.root}")
     if any(trial.science.model.name == DEMONSTRATION for trial in planned.trials):
         lines.append(MINI_NOTE)
@@ -223,3 +252,18 @@ def _lines(planned: Plan) -> list[str]:
             "whether they are done is not known here (`python -m bertxfer fetch` brings what the hub has)"
         )
     return lines
+
+
+def _states(planned: Plan) -> tuple[str, ...]:
+    return STATES if planned.expected is None else (*STATES, NOT_NEEDED)
+
+
+def _expectation(planned: Plan, expected: Bill) -> list[str]:
+    """What a sweep that ends when its claims are decided is expected to take of what it may take at most."""
+    if not planned.cost.trials:
+        return []
+    time = f", {costs.duration(expected.seconds / planned.workers)}" if expected.seconds else ""
+    return [
+        f"until decided: about {expected.trials:,} of these {planned.cost.trials:,} trials{time}, if rounds go on as "
+        "they are (before there are two: if effects are as large as their spread)"
+    ]

@@ -1,0 +1,55 @@
+"""What a run sets out to decide: the claims of its experiment, each with what is decided by now."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bertxfer.claims import words
+from bertxfer.claims.claim import Claim
+from bertxfer.claims.progress import Decision
+from bertxfer.config.composer import Composer
+from bertxfer.config.overrides import axes_of, of_trials
+from bertxfer.store.store import Store
+from bertxfer.sweeps.claiming import decisions
+from bertxfer.sweeps.deciding import Deciding
+from bertxfer.sweeps.readings import values_in
+from bertxfer.sweeps.sweep import Point
+from bertxfer.sweeps.wanted import claims_about, is_until_decided, stated_claims
+
+
+@dataclass(frozen=True)
+class Questions:
+    """The claims of an experiment; `decisions` has one for each place that a claim is asked for."""
+
+    claims: Sequence[Claim]
+    decisions: Sequence[Decision]
+    deciding: Deciding | None  # where rounds are only run while a claim needs them
+
+    def sentences(self) -> list[str]:
+        """A line for each claim, and one that counts the verdicts."""
+        told = []
+        for claim in self.claims:
+            here = [one for one in self.decisions if one.case.claim == claim.name]
+            points = f" point{'' if claim.margin == 1 else 's'}" if claim.is_in_points else ""
+            margin = f", margin of {claim.margin:g}{points}" if claim.margin else ""
+            where = "not about any trial here" if not here else words.counted(len(here), "question") + margin
+            told.append(f"claim {claim.name}: {claim.says} ({where})")
+        return [*told, words.summary(self.decisions)] if self.decisions else told
+
+    def as_list(self) -> list[dict[str, Any]]:
+        """For programs."""
+        by_name = {claim.name: claim for claim in self.claims}
+        stated = ((one, by_name[one.case.claim]) for one in self.decisions)
+        return [words.as_dict(one, claim.says, claim.published) for one, claim in stated]
+
+
+def of(overrides: Sequence[str], points: Sequence[Point], composer: Composer, store: Store) -> Questions | None:
+    """The claims about these places; None where the experiment states none."""
+    axes = of_trials(axes_of(overrides, composer.loader))
+    claims = stated_claims(axes, composer)
+    if not claims:
+        return None
+    trials = list({point.trial.id: point.trial for point in points}.values())
+    cases = claims_about(axes, points, composer)
+    until = Deciding(cases, trials, store) if cases and is_until_decided(axes, composer) else None
+    return Questions(claims, decisions(cases, values_in(store, trials)), until)
