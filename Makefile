@@ -8,7 +8,7 @@ OUTPUT ?= multirun_outputs
 BIN = $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run chromium bindfs test coverage test-long test-faults test-faults-long test-trackers test-bench test-slurm bench bench-round bench-more lint check mini clean
+.PHONY: help setup run chromium latex bindfs test coverage test-long test-faults test-faults-long test-trackers test-bench test-slurm bench bench-round bench-more lint check mini clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -36,16 +36,24 @@ chromium:
 	    && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium >/dev/null; } || { \
 	  echo "the tests need Chromium: apt-get install chromium, or set CHROMIUM to the path of one"; exit 1; }
 
+# Numbers for papers are set by a real LaTeX.
+latex:
+	@command -v pdflatex >/dev/null || { \
+	  [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
+	    && apt-get update -qq \
+	    && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends texlive-latex-base >/dev/null; } || { \
+	  echo "the tests need LaTeX: apt-get install texlive-latex-base"; exit 1; }
+
 # What takes long has its own target, so that `make test` stays an everyday command.
 LONG = tests/presets tests/sweeps/test_launchers.py tests/sweeps/test_interrupting.py \
   tests/sweeps/test_former_names.py tests/report/test_averaging.py tests/test_wheel.py tests/test_guides.py \
-  tests/tasks/test_real.py
+  tests/tasks/test_real.py tests/sweeps/test_deciding.py tests/report/test_macros.py
 OWN = tests/slurm tests/faults tests/trackers tests/bench $(LONG)
 
 test: setup chromium  ## the everyday tests: all but those of the targets below
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal $(OWN:%=--ignore=%)
 
-test-long: setup  ## every preset at a tiny scale, local workers under kills, averaging, the guides, real data, the wheel
+test-long: setup latex  ## every preset at a tiny scale, local workers under kills, claims, LaTeX, the guides, real data, the wheel
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal $(LONG)
 
 # A network file system for them, where one can be had.

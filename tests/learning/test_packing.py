@@ -68,7 +68,7 @@ def test_packed_is_padded_in_every_family(model: Path, what: str, official: Path
 
 
 def _without_ranks(metrics: dict[str, float]) -> dict[str, float]:
-    """Two outputs that agree to four digits with their neighbours may change places, which on some processors they do."""
+    """Outputs that agree to four digits with their neighbours may change places, and on some processors they do."""
     return {name: value for name, value in metrics.items() if "spearman" not in name}
 
 
