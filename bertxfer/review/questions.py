@@ -14,7 +14,7 @@ from bertxfer.sweeps.claiming import decisions
 from bertxfer.sweeps.deciding import Deciding
 from bertxfer.sweeps.readings import values_in
 from bertxfer.sweeps.sweep import Point
-from bertxfer.sweeps.wanted import claims_about, is_until_decided, stated_claims
+from bertxfer.sweeps.wanted import stated_claims, to_decide
 
 
 @dataclass(frozen=True)
@@ -46,10 +46,10 @@ class Questions:
 def of(overrides: Sequence[str], points: Sequence[Point], composer: Composer, store: Store) -> Questions | None:
     """The claims about these places; None where the experiment states none."""
     axes = of_trials(axes_of(overrides, composer.loader))
+    cases, until = to_decide(axes, points, composer)
     claims = stated_claims(axes, composer)
     if not claims:
         return None
     trials = list({point.trial.id: point.trial for point in points}.values())
-    cases = claims_about(axes, points, composer)
-    until = Deciding(cases, trials, store) if cases and is_until_decided(axes, composer) else None
-    return Questions(claims, decisions(cases, values_in(store, trials)), until)
+    deciding = Deciding(cases, trials, store) if until else None
+    return Questions(claims, decisions(cases, values_in(store, trials)), deciding)

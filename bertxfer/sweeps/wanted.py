@@ -53,10 +53,15 @@ def sweep_of(overrides: Sequence[str], composer: Composes, inputs: Inputs | None
             "runtime", "is not an axis, nor is artifacts: they change no result, so a sweep's trials share them"
         )
     axes = of_trials(axes_of(overrides, composer.loader))
-    cases, until = claims_about(axes, points, composer), is_until_decided(axes, composer)
+    return Sweep(points, *shared[0], _name(axes), *to_decide(axes, points, composer))
+
+
+def to_decide(command_line: Axes, points: Sequence[Point], composer: Composes) -> tuple[tuple[Case, ...], bool]:
+    """The cases of the experiment's claims, and whether its rounds end when they are decided."""
+    cases, until = claims_about(command_line, points, composer), is_until_decided(command_line, composer)
     if until and not cases:
         raise ConfigError("seed", "until(N) needs claims that decide how many rounds it takes; here there are none")
-    return Sweep(points, *shared[0], _name(axes), tuple(cases), until)
+    return tuple(cases), until
 
 
 def stated_claims(command_line: Axes, composer: Composes) -> list[Claim]:
@@ -103,7 +108,7 @@ def _reading_note(command_line: Axes, composer: Composes) -> list[str]:
 def _wanted(command_line: Axes, composer: Composes, inputs: Inputs) -> tuple[list[tuple[str, ...]], list[str]]:
     """All places, and what is said of them. A grid is fitted to each model that it runs on."""
     experiment = _experiment_grids(command_line, composer)
-    if not experiment and not grids.has_shape(command_line):
+    if not (experiment or grids.has_shape(command_line) or is_until_decided(command_line, composer)):
         return points([command_line]), []
     fitted, notes = [], []
     by_model = _by_model(experiment or [{}], command_line)

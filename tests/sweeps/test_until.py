@@ -153,7 +153,7 @@ def test_it_may_stand_in_the_experiment_and_what_is_typed_wins(
             "seed: until(N) needs claims",
         ),
         (
-            EXPERIMENT.replace("claims:", "  - {task: mini_sst2, scheme: incremental, k: 6, seed: until(3)}\nclaims:"),
+            EXPERIMENT.replace("claims:", "  - {task: mini_sst2, scheme: incremental, k: 1, seed: until(3)}\nclaims:"),
             [],
             "seed: until(N) holds for a whole sweep; give it in each of the grids",
         ),
