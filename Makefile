@@ -41,13 +41,13 @@ latex:
 	@command -v pdflatex >/dev/null || { \
 	  [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
 	    && apt-get update -qq \
-	    && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends texlive-latex-base >/dev/null; } || { \
-	  echo "the tests need LaTeX: apt-get install texlive-latex-base"; exit 1; }
+	    && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends texlive-latex-recommended >/dev/null; } || { \
+	  echo "the tests need LaTeX: apt-get install texlive-latex-recommended"; exit 1; }
 
 # What takes long has its own target, so that `make test` stays an everyday command.
 LONG = tests/presets tests/sweeps/test_launchers.py tests/sweeps/test_interrupting.py \
   tests/sweeps/test_former_names.py tests/report/test_averaging.py tests/test_wheel.py tests/test_guides.py \
-  tests/tasks/test_real.py tests/sweeps/test_deciding.py tests/report/test_macros.py
+  tests/tasks/test_real.py tests/sweeps/test_deciding.py tests/report/test_latex.py
 OWN = tests/slurm tests/faults tests/trackers tests/bench $(LONG)
 
 test: setup chromium  ## the everyday tests: all but those of the targets below

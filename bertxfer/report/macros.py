@@ -1,4 +1,4 @@
-"""Numbers for LaTeX, in a file that says which trials each follows from, and whether they still do.
+r"""Numbers for LaTeX, in a file that says which trials each follows from, and whether they still do.
 
     \input{results}
     ... lowers the score by \bertxfer{mini/claims/permutation/mini_sst2/effect} points ...

@@ -1,7 +1,7 @@
 """The scorecard of claims: on the command line, for programs, and first on the page."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,47 +9,19 @@ import pytest
 from bertxfer.report import subject
 from bertxfer.store.store import Store
 from bertxfer.sweeps import manifest
-from bertxfer.sweeps.launchers.inline import Inline
-from bertxfer.sweeps.runs import run_sweep
 from bertxfer.sweeps.sweep import Point
 from bertxfer.sweeps.wanted import sweep_of
 from tests.helpers.browser import chromium
+from tests.helpers.claimed import as_the_papers_say, invented, reversed_permutation
 from tests.helpers.commands import Run
 from tests.helpers.stored import finish
 
 WORDS = ["experiment=mini", "task=mini_sst2,mini_cola", "seed=0..7"]
-WORSE = {"incremental k=6": 0.15, "incremental k=0": 0.3, "permutation": 0.08, "scratch": 0.35}
-
-
-def treatment(place: Point) -> str:
-    k = place.axes.get("k")
-    return str(place.axes["scheme"]) + (f" k={k}" if k is not None else "")
-
-
-def as_the_papers_say(place: Point) -> float:
-    """Each treatment is worse by what is written above, give or take a point that changes with the seed."""
-    seed = place.trial.science.seeds["order"]
-    noise = ((seed * 7 + len(treatment(place)) * 3) % 5 - 2) / 200
-    return 0.9 - WORSE.get(treatment(place), 0) + noise
-
-
-def reversed_permutation(place: Point) -> float:
-    return as_the_papers_say(place) + (0.2 if place.axes["scheme"] == "permutation" else 0)
-
-
-def frozen(tmp_path: Path, score: Callable[[Point], float], words: Sequence[str] = WORDS) -> str:
-    """A sweep that is done, with scores that nobody measured; its name."""
-    output = [f"runtime.output_dir={tmp_path / 'out'}"]
-    asked = subject.of_words([*words, *output])
-    for place in asked.points:
-        finish(place, Store(tmp_path / "out"), score(place), n_dev=800)
-    run_sweep(sweep_of([*words, *output], asked.composer), Inline())
-    return asked.name
 
 
 def freeze(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, score: Callable[[Point], float] = as_the_papers_say) -> str:
     monkeypatch.setattr("sys.argv", ["bertxfer", "-m", *WORDS])
-    return frozen(tmp_path, score)
+    return invented(WORDS, tmp_path / "out", score)
 
 
 def test_the_scorecard_of_all_that_is_stored(bertxfer: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

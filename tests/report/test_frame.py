@@ -55,7 +55,7 @@ def test_undefined_scores_are_nan_and_counted_and_failures_say_why(store: Store)
     assert table["undefined"].tolist() == [False, True, False, False]
     assert [math.isnan(score) for score in table["score"]] == [False, True, True, True]
     assert table["score"].mean() == 0.5
-    counted = frames.Completeness(4, 2, failed=1, missing=1, undefined=1, rounds=4, whole_rounds=2)
+    counted = frames.Completeness(4, 2, failed=1, missing=1, not_needed=0, undefined=1, rounds=4, whole_rounds=2)
     assert frames.completeness(table) == counted
     assert "1 of 2 without a defined score" in str(frames.completeness(table))
 

@@ -1,7 +1,6 @@
 """Numbers for LaTeX: what `macros` writes is what LaTeX prints, and `check` sees what no longer follows."""
 
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -11,12 +10,8 @@ import pandas as pd
 import pytest
 
 from bertxfer.report import subject
-from bertxfer.store.store import Store
-from bertxfer.sweeps import manifest
-from bertxfer.sweeps.wanted import sweep_of
+from tests.helpers.claimed import as_the_papers_say, invented, numbers
 from tests.helpers.commands import Run, only_line
-from tests.helpers.stored import finish
-from tests.report.test_claims import as_the_papers_say
 
 WORDS = ["-m", "experiment=mini", "task=mini_cola", "seed=0..7"]
 ABOUT = "mini/claims/permutation"
@@ -26,20 +21,12 @@ PLACE = "mini/mini_cola/n=500/as-pretrained/matthews_correlation"
 @pytest.fixture
 def written(tmp_path: Path, bertxfer: Run, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The macros of a sweep that is done."""
-    output = [f"runtime.output_dir={tmp_path / 'out'}"]
-    asked = subject.of_words([*WORDS[1:], *output])
-    for place in asked.points:
-        finish(place, Store(tmp_path / "out"), as_the_papers_say(place), n_dev=800)
     monkeypatch.setattr("sys.argv", ["bertxfer", *WORDS])
-    manifest.freeze(sweep_of([*WORDS[1:], *output], asked.composer))
+    invented(WORDS[1:], tmp_path / "out")
     ran = bertxfer("macros", "results.tex", "mini")
     assert ran.returncode == 0, ran.stderr
     assert re.search(r"results\.tex: \d+ numbers; `python -m bertxfer check results\.tex` says", ran.stdout)
     return tmp_path / "results.tex"
-
-
-def numbers(path: Path) -> dict[str, str]:
-    return dict(re.findall(r"^\\bertxfernumber\{(.*)\}\{(.*)\}$", path.read_text(), re.MULTILINE))
 
 
 def test_each_number_has_a_name_and_the_trials_behind_it(written: Path, bertxfer: Run, tmp_path: Path) -> None:
@@ -61,38 +48,6 @@ def test_each_number_has_a_name_and_the_trials_behind_it(written: Path, bertxfer
     assert sorted(behind.split()[1:]) == claim["trials"]
     for trial in claim["trials"]:
         assert any(line.startswith(f"%= {trial} ") for line in lines)
-
-
-def test_what_latex_prints(written: Path, tmp_path: Path) -> None:
-    """The macros expand to plain digits, in text and where only digits may stand, and an unknown name stops LaTeX."""
-    found = numbers(written)
-    document = r"""\documentclass{article}
-\input{results}
-\newcount\rounds \rounds=\bertxfer{mini/claims/permutation/rounds}
-\begin{document}
-\typeout{rounds=\the\rounds}
-BODY
-It costs \bertxfer{mini/claims/permutation/effect} points.
-\end{document}
-"""
-    body = "\n".join(rf"\typeout{{{name}=\bertxfer{{{name}}}}}" for name in found)
-    said = compiled(document.replace("BODY", body), tmp_path)
-    assert f"rounds={found[f'{ABOUT}/rounds']}\n" in said
-    for name, text in found.items():
-        assert f"{name}={text}\n" in said
-    with pytest.raises(subprocess.CalledProcessError):
-        compiled(document.replace("BODY", r"\bertxfer{mini/claims/permutation/efect}"), tmp_path)
-    assert "thereisnosuchnumber" in (tmp_path / "paper.log").read_text(errors="replace")
-
-
-def compiled(text: str, folder: Path) -> str:
-    """What a real LaTeX writes into its log."""
-    assert shutil.which("pdflatex"), "no LaTeX: `make latex`, or `apt-get install texlive-latex-base`"
-    (folder / "paper.tex").write_text(text)
-    command = ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "paper.tex"]
-    unbroken = {**os.environ, "max_print_line": "1000"}  # lines of the log
-    subprocess.run(command, cwd=folder, check=True, capture_output=True, env=unbroken)
-    return (folder / "paper.log").read_text(errors="replace")
 
 
 def check(bertxfer: Run) -> subprocess.CompletedProcess[str]:
