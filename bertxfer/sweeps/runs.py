@@ -81,12 +81,13 @@ def run_sweep(sweep: Sweep, launcher: Launcher) -> list[Result | None]:
         return results
     for tracker, unlogged in Counter(name for _, name in tracking.lacking(done, store, sweep.runtime.track)).items():
         print(f"{tracker} lacks {unlogged} of them; `python -m bertxfer track {tracker} {frozen.name}` logs them")
+    states = _states(frozen, Queue(store, None, launcher.rules) if launched is None else launched.queue)
     if launched is not None:
-        states = _states(frozen, launched.queue)
         sound = {trial_id: state for trial_id, state in states.items() if trial_id not in damaged}
         _account_for(sound, launched.queue, launched.stopped)
     if damaged:
-        raise TrialsFailed(f"{len(damaged)} of {len(ids)} trials have results that are not to be trusted")
+        waiting = _held_back(states)
+        raise TrialsFailed(f"{len(damaged)} of {len(ids)} trials have results that are not to be trusted{waiting}")
     return results
 
 
@@ -139,15 +140,21 @@ def _states(sweep: Manifest, queue: Queue) -> dict[str, str]:
     return {trial_id: state for trial_id, state in known.items() if state != NOT_NEEDED}
 
 
+def _held_back(states: Mapping[str, str]) -> str:
+    held = sum(state == HELD_BACK for state in states.values())
+    return f", and {held} wait for them" if held else ""
+
+
 def _account_for(states: Mapping[str, str], queue: Queue, stopped: bool) -> None:
     """Says what did not end in a result, and why; then the exit status is not zero."""
     failed = [trial_id for trial_id, state in states.items() if state == "failed"]
     for trial_id in failed[:20]:
         print(f"failed  {trial_id}: {queue.why_failed(trial_id)}", file=sys.stderr)
-    held = sum(state == HELD_BACK for state in states.values())
     if failed:
-        wait = f", and {held} wait for them" if held else ""
-        raise TrialsFailed(f"{len(failed)} of {len(states)} trials failed{wait}; the reasons are in their failure.json")
+        waiting = _held_back(states)
+        raise TrialsFailed(
+            f"{len(failed)} of {len(states)} trials failed{waiting}; the reasons are in their failure.json"
+        )
     unfinished = [trial_id for trial_id, state in states.items() if state not in ("done", HELD_BACK)]
     if unfinished:
         saved = sum(queue.store.is_saved(trial_id) for trial_id in unfinished)

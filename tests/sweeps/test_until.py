@@ -124,6 +124,26 @@ def test_a_trial_that_fails_holds_back_what_waits_for_it_and_nothing_hangs(
     assert again.returncode == 0, again.stderr
 
 
+def test_a_damaged_result_holds_back_what_waits_for_it(
+    bertxfer: Run, tmp_path: Path, begun: Callable[[int, int], list[str]]
+) -> None:
+    write(tmp_path)
+    words = begun(20, 8)
+    planned = json.loads(bertxfer("plan", *words, "--json").stdout)
+    damaged = next(one["id"] for one in planned["trials"] if one["science"]["seeds"]["order"] == 2)
+    path = tmp_path / "out" / "trials" / damaged / "result.json"
+    path.write_text(path.read_text()[:50])
+    ended = bertxfer(*words, timeout=120)
+    assert ended.returncode == 1
+    assert f"damaged  {damaged}: " in ended.stderr
+    assert "1 of 40 trials have results that are not to be trusted, and 24 wait for them" in ended.stderr
+    (folder,) = (tmp_path / "out" / "sweeps").iterdir()
+    assert "24 held back" in bertxfer("status", folder.name).stdout
+    path.unlink()
+    again = bertxfer(*words)
+    assert again.returncode == 0, again.stderr
+
+
 def test_it_may_stand_in_the_experiment_and_what_is_typed_wins(
     bertxfer: Run, tmp_path: Path, shallow_model: Path
 ) -> None:
