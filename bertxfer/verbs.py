@@ -70,6 +70,7 @@ def status(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
 @verb("sweep", "joins a sweep and takes its unfinished trials until none is left")
 def worker(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
     from bertxfer.sweeps import manifest
+    from bertxfer.sweeps.deciding import HELD_BACK
     from bertxfer.sweeps.launch import cancelled, latest, new_launch, rules_of
     from bertxfer.sweeps.post import Post
     from bertxfer.sweeps.queue import Queue
@@ -91,7 +92,7 @@ def worker(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
     watch = Watch(sweep, Queue(sweep.store, launch, rules))
     counts = watch.look()
     print(watch.words())
-    return 1 if counts["failed"] else 0
+    return 1 if counts["failed"] or counts[HELD_BACK] else 0
 
 
 @verb("sweep", "ends the workers of a sweep, and only those; their trials are given back")
@@ -148,7 +149,7 @@ def claims(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
         "--exit-code", action="store_true", help="end with 1 if a claim does not hold, with 3 if undecided"
     )
     subjects, args = _subjects(parser, words)
-    cards = [card for card in map(scorecard.of, subjects) if card.entries]
+    cards = [card for card in map(scorecard.of, subjects) if card.entries or card.left_out or not card.is_known]
     if args.json:
         print(json.dumps([entry for card in cards for entry in card.as_list()], indent=2))
     else:
@@ -202,7 +203,7 @@ def _subjects(parser: argparse.ArgumentParser, words: Sequence[str]) -> "tuple[l
     args = parser.parse_intermixed_args(words)
     if any("=" in word for word in args.words):
         return [subject.of_words(args.words, args.output_dir, args.config_dir)], args
-    return subject.stored((args.output_dir or default).absolute(), args.words), args
+    return subject.stored((args.output_dir or default).absolute(), args.words, args.config_dir), args
 
 
 @verb("[overrides]", "shows what a run would do, how much is done and what the rest takes, and starts nothing")

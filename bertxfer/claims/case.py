@@ -6,7 +6,6 @@ follows from the stored results alone.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
 from typing import Any
 
 from bertxfer.claims.claim import CONCORDANT, DIFFERENCE, EXTREME, RANK, Claim, Side
@@ -16,6 +15,7 @@ Row = Mapping[str, Any]  # a place of the grids with its trial: its columns, and
 _EXPANDED = {"attention": ("layer", "model.layers"), "weights": ("layer", "model.layers"), "course": ("epoch", None)}
 _OF_ANALYSIS = ("module", "reference", "compared")  # chosen among an analysis' rows, and no columns of a trial
 OF_ANALYSES = ("epoch", *_OF_ANALYSIS)  # what a claim may name where it reads an analysis
+_ALIKE = ("data.", "training.", "optimizer.", "model.", "probe.", "task.name")  # what trials are trained on, and how
 _NO_CASES = ("seed", "round", "id", "headline")
 
 
@@ -87,21 +87,50 @@ def case_of(plain: Mapping[str, Any]) -> Case:
 
 def cases(claim: Claim, rows: Sequence[Row], axes: Iterable[str]) -> list[Case]:
     """The cases of a claim among places. It is asked for each value of the axes that vary and that it does not name."""
-    parts = _parts(claim, _chosen(_expanded(claim, rows), claim.where))
-    leading = parts[:1] if claim.kind in (DIFFERENCE, CONCORDANT) else parts
-    first = [row for _, _, found in leading for row in found]
+    among = _chosen(_expanded(claim, rows), claim.where)
+    parts = _parts(claim, among)
+    settings = _settings(claim, among)
     apart = [name for name in dict.fromkeys(axes) if _splits(claim, name, [found for _, _, found in parts])]
-    values = {name: list(dict.fromkeys(row.get(name) for row in first)) for name in apart}
-    made = []
-    for combination in product(*values.values()):
-        place = dict(zip(values, combination, strict=True))
+    first = _leading(claim, parts, apart)
+    made: dict[tuple[tuple[int, tuple[Cell, ...]], ...], Case] = {}
+    for combination in dict.fromkeys(tuple(row.get(name) for name in apart) for row in first):
+        place = dict(zip(apart, combination, strict=True))
         here = [(part, group, _at(place, found)) for part, group, found in parts]
-        if (rounds := _rounds(claim, here)) is not None:
+        if _agree(here, settings) and (rounds := _rounds(claim, here)) is not None:
             told = _telling(place, first)
-            made.append(
-                Case(claim.name, told, claim.kind, claim.wants, claim.margin, claim.is_in_points, claim.level, rounds)
+            case = Case(
+                claim.name, told, claim.kind, claim.wants, claim.margin, claim.is_in_points, claim.level, rounds
             )
-    return made
+            made.setdefault(rounds, case)  # the same trials at two places are one question
+    return list(made.values())
+
+
+def _leading(claim: Claim, parts: "Sequence[Part]", apart: Sequence[str]) -> list[Row]:
+    """The rows that say for which values a claim is asked: a baseline has no block, and is there for every block."""
+    lists = [found for _, _, found in parts]
+    if claim.kind in (DIFFERENCE, CONCORDANT):
+        return max(lists, key=lambda found: len({tuple(row.get(name) for name in apart) for row in found}), default=[])
+    return [row for found in lists for row in found]
+
+
+def _settings(claim: Claim, rows: Sequence[Row]) -> list[str]:
+    """The settings that must be the same in all that is compared: those that a claim does not name, and that do not
+    follow from those that it names, as epochs may follow from the size of the sample."""
+    known = dict.fromkeys(name for row in rows for name in row if name.startswith(_ALIKE))
+    typed = [name for name in sorted(claim.named) if name == "task" or name.startswith(_ALIKE)]
+
+    def follows(name: str) -> bool:
+        seen: dict[tuple[Any, ...], set[Any]] = {}
+        for row in rows:
+            seen.setdefault(tuple(row.get(one) for one in typed), set()).add(row.get(name))
+        return all(len(values) == 1 for values in seen.values())
+
+    return [name for name in known if name not in claim.named and not follows(name)]
+
+
+def _agree(parts: "Sequence[Part]", settings: Sequence[str]) -> bool:
+    there = [{tuple(row.get(name) for name in settings) for row in found} for _, _, found in parts if found]
+    return all(one == there[0] for one in there)
 
 
 Part = tuple[float, float, list[Row]]  # of a cell: its part, its group, its places
@@ -114,10 +143,11 @@ def _parts(claim: Claim, rows: Sequence[Row]) -> list[Part]:
         ]
     assert claim.axis is not None
     if claim.kind in (RANK, EXTREME):
-        found = [(step, _chosen(rows, {claim.axis: step})) for step in _steps(claim.axis, rows)]
         if claim.kind == RANK:
-            return [(step, 0.0, here) for step, here in found]
-        return [(float(_has(step, claim.values)), 0.0, here) for step, here in found]
+            return [(step, 0.0, _chosen(rows, {claim.axis: step})) for step in _steps(claim.axis, rows)]
+        values = dict.fromkeys(row.get(claim.axis) for row in rows)
+        places = [value for value in values if value is not None or _has(value, claim.values)]
+        return [(float(_has(one, claim.values)), 0.0, _chosen(rows, {claim.axis: one})) for one in places]
     both = [_chosen(rows, {claim.axis: value}) for value in claim.values]
     if claim.along is None:
         return [(float(i), 0.0, found) for i, found in enumerate(both)]
@@ -146,8 +176,9 @@ def _rounds(claim: Claim, parts: Sequence[Part]) -> tuple[tuple[int, tuple[Cell,
         enough = (
             min(sum(group == one for _, group, _ in there) for one in {group for _, group, _ in parts} | {0.0}) >= 3
         )
-    if not enough:
-        return None
+    sides = [{row["id"] for part, _, found in there if part * sign > 0 for row in found} for sign in (1, -1)]
+    if not enough or (claim.kind == DIFFERENCE and claim.analysis is None and sides[0] & sides[1]):
+        return None  # a trial is not compared with itself
     numbers = sorted(set.intersection(*({row["round"] for row in found} for _, _, found in there)))
     return tuple((number, tuple(_cell(claim, *part, number) for part in there)) for number in numbers) or None
 
@@ -159,7 +190,7 @@ def _cell(claim: Claim, part: float, group: float, rows: Sequence[Row], number: 
 
 def _reading(claim: Claim, row: Row) -> Reading:
     if claim.analysis is None:
-        return Reading(row["id"], row["headline"] if claim.metric == "score" else claim.metric.removeprefix("metrics."))
+        return Reading(row["id"], claim.of_result or row["headline"])
     column, _ = _EXPANDED[claim.analysis]
     at = {column: row[column], **{name: claim.where[name] for name in _OF_ANALYSIS if name in claim.where}}
     metric = f"course.{row['headline']}" if claim.metric == "course.score" else claim.metric
@@ -208,10 +239,11 @@ def _at(place: Mapping[str, Any], rows: Sequence[Row]) -> list[Row]:
 
 
 def _telling(place: Mapping[str, Any], rows: Sequence[Row]) -> dict[str, Any]:
-    """Without the axes that follow from those before them: epochs that go with the size of the sample."""
+    """Without the axes that follow from those before them, as epochs that go with the size of the sample, and without
+    those that a place does not have."""
     told: list[str] = []
     for name in place:
         seen = {tuple(row.get(one) for one in told) for row in rows}
         if len({tuple(row.get(one) for one in (*told, name)) for row in rows}) > len(seen):
             told.append(name)
-    return {name: place[name] for name in told}
+    return {name: place[name] for name in told if place[name] is not None}

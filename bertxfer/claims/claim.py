@@ -7,11 +7,12 @@ claims:
     than: {treatment_text: as pretrained}
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bertxfer.claims.verdict import LESS, MORE, SAME
+from bertxfer.claims.verdict import LESS, MORE, NOT_MORE, SAME
 from bertxfer.errors import ConfigError
 
 DIFFERENCE, RANK, EXTREME, ALIKE, CONCORDANT = "difference", "rank", "extreme", "alike", "concordant"
@@ -23,13 +24,14 @@ _WANTS = {
     "more": (DIFFERENCE, MORE),
     "less": (DIFFERENCE, LESS),
     "same": (DIFFERENCE, SAME),
+    "not_more": (DIFFERENCE, NOT_MORE),
     "rises": (RANK, MORE),
     "falls": (RANK, LESS),
     "largest": (EXTREME, MORE),
     "smallest": (EXTREME, LESS),
     "correlated": (CONCORDANT, MORE),
 }
-_OTHER_SIDE = {"more": "than", "less": "than", "same": "as"}
+_OTHER_SIDE = {"more": "than", "less": "than", "same": "as", "not_more": "than"}
 _ALONG = "along"  # of `correlated`: the axis along which two profiles are compared, instead of the rounds
 _KEYS = ("says", "where", "over", "metric", "margin", "published", *_WANTS, "than", "as", _ALONG)
 
@@ -49,7 +51,7 @@ class Claim:
     name: str
     says: str  # the sentence
     kind: str
-    wants: str  # of its numbers: more than 0, less, or the same within the margin
+    wants: str  # of its numbers: more than 0, less, the same within the margin, or not more than that
     where: Mapping[str, Any]  # true of all places that it is about
     sides: tuple[Side, ...] = ()  # one, where it is compared with a number
     level: float = 0.0  # that number, in the unit of its effect
@@ -74,17 +76,23 @@ class Claim:
         return stem if stem in ANALYSES else None
 
     @property
+    def of_result(self) -> str | None:
+        """The metric that it reads of a result, if that is not the task's own score, nor an analysis."""
+        return None if self.metric == "score" or self.analysis else self.metric.removeprefix("metrics.")
+
+    @property
     def is_in_points(self) -> bool:
         return self.kind in (DIFFERENCE, EXTREME) and (self.analysis is None or self.metric == "course.score")
 
 
 def claims_of(block: Any) -> list[Claim]:
-    """The claims of a `claims:` block; none where it is null."""
+    """The claims of a `claims:` block; none where it is null, and without those that are, which takes one away that an
+    experiment would have from another."""
     if block is None:
         return []
     if not isinstance(block, Mapping):
         raise ConfigError("claims", "is a mapping of names to claims")
-    return [_claim(str(name), plain) for name, plain in block.items()]
+    return [_claim(str(name), plain) for name, plain in block.items() if plain is not None]
 
 
 def _claim(name: str, plain: Any) -> Claim:
@@ -109,8 +117,8 @@ def _claim(name: str, plain: Any) -> Claim:
         "wants": wants,
         "where": _where(f"{key}.where", plain.get("where") or {}),
         "over": _names(f"{key}.over", plain.get("over")),
-        "metric": str(plain.get("metric", "score")),
-        "published": None if plain.get("published") is None else str(plain["published"]),
+        "metric": _text(f"{key}.metric", plain.get("metric", "score")),
+        "published": None if plain.get("published") is None else _text(f"{key}.published", plain["published"]),
         **shape,
     }
     claim = Claim(**settings)
@@ -124,14 +132,21 @@ def _comparison(key: str, word: str, plain: Mapping[str, Any]) -> dict[str, Any]
     _refuse(key, plain, {"than", "as", _ALONG} - {other}, word)
     level = plain[other]
     if isinstance(level, (int, float)) and not isinstance(level, bool):
+        if not math.isfinite(level):
+            raise ConfigError(f"{key}.{other}", f"{level!r} is not a number")
         return {"sides": (_side(f"{key}.{word}", plain[word]),), "level": float(level)}
     return {"sides": tuple(_side(f"{key}.{name}", plain[name]) for name in (word, other))}
 
 
 def _side(key: str, plain: Any) -> Side:
     where = dict(_where(key, plain))
-    minus = where.pop("minus", None)
-    return Side(where, None if minus is None else {**where, **_where(f"{key}.minus", minus)})
+    minus = {**where, **_where(f"{key}.minus", where["minus"])} if "minus" in where else None
+    for chosen in (where, minus):
+        if chosen is not None:
+            chosen.pop("minus", None)
+    if not where:
+        raise ConfigError(key, "names no place")
+    return Side(where, minus)
 
 
 def _of_axis(key: str, word: str, plain: Mapping[str, Any]) -> dict[str, Any]:
@@ -148,7 +163,11 @@ def _of_axis(key: str, word: str, plain: Mapping[str, Any]) -> dict[str, Any]:
     values = tuple(values) if isinstance(values, (list, tuple)) else (values,)
     if word == "correlated" and len(values) != 2:
         raise ConfigError(f"{key}.{word}.{axis}", "has two values, which are correlated with each other")
+    if word == "correlated" and values[0] == values[1]:
+        raise ConfigError(f"{key}.{word}.{axis}", f"{values[0]!r} would be correlated with itself")
     along = plain.get(_ALONG)
+    if along is not None and not isinstance(along, str):
+        raise ConfigError(f"{key}.{_ALONG}", "is the name of an axis")
     return {"axis": axis, "values": values, "along": along, **({"kind": ALIKE} if along else {})}
 
 
@@ -163,6 +182,12 @@ def _where(key: str, plain: Any) -> Mapping[str, Any]:
     return plain
 
 
+def _text(key: str, plain: Any) -> str:
+    if isinstance(plain, bool) or not isinstance(plain, (str, int, float)):
+        raise ConfigError(key, f"{plain!r} is not a text")
+    return str(plain)
+
+
 def _names(key: str, plain: Any) -> tuple[str, ...]:
     names = plain if isinstance(plain, (list, tuple)) else [] if plain is None else [plain]
     if not all(isinstance(name, str) for name in names):
@@ -173,7 +198,7 @@ def _names(key: str, plain: Any) -> tuple[str, ...]:
 def _margin(key: str, given: Any, claim: Claim) -> float:
     if given is None:
         of_analysis = claim.kind in (DIFFERENCE, EXTREME) and not claim.is_in_points
-        if of_analysis and claim.wants == SAME:
+        if of_analysis and claim.wants in (SAME, NOT_MORE):
             raise ConfigError(key, "is needed: what difference of an analysis matters is not known here")
         return 0.0 if of_analysis else POINTS if claim.is_in_points else CORRELATION
     if isinstance(given, bool) or not isinstance(given, (int, float)) or not 0 <= given < 1e9:

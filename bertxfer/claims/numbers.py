@@ -6,8 +6,11 @@ Every kind of claim is about the mean of one number a round, so that one rule de
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from bertxfer.claims.case import Case
 from bertxfer.claims.claim import CONCORDANT, DIFFERENCE, EXTREME, RANK
+from bertxfer.claims.evidence import Array
 from bertxfer.claims.verdict import LESS
 
 
@@ -41,12 +44,22 @@ def rank_correlation(some: Sequence[float], others: Sequence[float]) -> float:
     return float(stats.spearmanr(some, others).statistic)
 
 
+def places_of(case: Case, rows: Sequence[Sequence[float]]) -> tuple[Array, Array]:
+    """Of an extreme: scores of the places inside and outside, a row each; those of the smallest are turned round."""
+    unit = (100.0 if case.in_points else 1.0) * (-1 if case.wants == LESS else 1)
+    cells = case.rounds[0][1]
+    of_places = unit * np.asarray(rows, dtype=float).reshape(len(rows), len(cells)).T
+    inside = np.array([bool(cell.part) for cell in cells])
+    return of_places[inside], of_places[~inside]
+
+
 def concordant(rows: Sequence[Sequence[float]]) -> list[tuple[int, float]]:
     """How far two series go together: for each round after the first, the product of its two ranks among the rounds
     until then, both centred and in units of their spread; each with how many rounds there were.
 
     Where the two have nothing to do with each other, such products are independent, with mean 0 and variance 1,
-    whatever the numbers are; where their ranks agree, their mean is 1.
+    whatever the numbers are; where their ranks agree, their mean is 1. While one of the two is the same in all rounds,
+    as at chance, there is nothing that could go together, and no number.
     """
     from scipy import stats
 
@@ -56,12 +69,18 @@ def concordant(rows: Sequence[Sequence[float]]) -> list[tuple[int, float]]:
         if any(math.isnan(value) for value in row):
             continue
         before.append(row)
-        n = len(before)
-        if n > 1:
-            spread = math.sqrt((n * n - 1) / 12)
-            ranks = [float(stats.rankdata(series)[-1]) for series in zip(*before, strict=True)]
-            numbers.append((count, math.prod((rank - (n + 1) / 2) / spread for rank in ranks)))
+        ranks = [stats.rankdata(series) for series in zip(*before, strict=True)]
+        spreads = [float(one.std()) for one in ranks]
+        if all(spreads):
+            centred = [float(one[-1] - one.mean()) / spread for one, spread in zip(ranks, spreads, strict=True)]
+            numbers.append((count, math.prod(centred)))
     return numbers
+
+
+def correlation_of(rows: Sequence[Sequence[float]]) -> float:
+    """The rank correlation of two series over their rounds."""
+    known = [row for row in rows if not any(math.isnan(value) for value in row)]
+    return rank_correlation([row[0] for row in known], [row[1] for row in known])
 
 
 def step_of(case: Case, step: float) -> float:

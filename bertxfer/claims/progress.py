@@ -1,11 +1,22 @@
 """How far a case is: its whole rounds one after another, each looked at once."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from bertxfer.claims.case import Case, Reading
-from bertxfer.claims.numbers import concordant, number_of, step_of
-from bertxfer.claims.verdict import FEWEST, Question, Verdict, rounds_for_a_spread, verdict
+from bertxfer.claims.claim import DIFFERENCE, EXTREME
+from bertxfer.claims.numbers import concordant, correlation_of, number_of, places_of, step_of
+from bertxfer.claims.verdict import (
+    FEWEST,
+    LESS,
+    MORE,
+    Question,
+    Verdict,
+    rounds_for_a_spread,
+    verdict,
+    verdict_on_places,
+)
 
 
 @dataclass(frozen=True)
@@ -62,8 +73,9 @@ class Progress:
     def decision(self) -> Decision:
         if self._decision is None:
             numbers = self._defined()
-            question = Question(self.case.wants, self.case.margin, step_of(self.case, self._step), self._level)
-            said = verdict([number for _, number in numbers], question)
+            said = self._verdict([number for _, number in numbers])
+            if self.case.kind not in (DIFFERENCE, EXTREME):  # a rank correlation
+                said = replace(said, low=max(said.low, -1.0), high=min(said.high, 1.0))
             after = None if said.decided_after is None else numbers[said.decided_after - 1][0]
             rounds = tuple(number for number, _ in self.case.rounds[: len(self._rows)])
             self._decision = Decision(self.case, said, tuple(number for _, number in numbers), rounds, after)
@@ -95,6 +107,19 @@ class Progress:
         """The readings of the first round that is not whole, if it comes before a round."""
         rounds = self.case.rounds[len(self._rows) : len(self._rows) + 1]
         return [reading for number, cells in rounds if number < before for cell in cells for reading in cell.readings]
+
+    def _verdict(self, numbers: Sequence[float]) -> Verdict:
+        question = Question(self.case.wants, self.case.margin, step_of(self.case, self._step), self._level)
+        if self.case.kind == EXTREME:
+            defined = [row for row in self._rows if not any(math.isnan(value) for value in row)]
+            inside, outside = places_of(self.case, defined)
+            if question.wants != LESS:
+                return verdict_on_places(inside, outside, question)
+            return verdict_on_places(inside, outside, replace(question, wants=MORE)).turned()
+        said = verdict(numbers, question)
+        if self.case.is_concordance and numbers:  # the interval is that of the products, which are near it
+            said = replace(said, effect=correlation_of(self._rows))
+        return said
 
     def _before(self, round_number: int) -> int:
         return sum(number < round_number for number, _ in self.case.rounds)

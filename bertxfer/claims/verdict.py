@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from bertxfer.claims.evidence import Array, half_widths, sequences
 
 HOLDS, OPPOSITE = "holds", "the opposite holds"
 NO_DIFFERENCE, UNDECIDED = "no difference that matters", "undecided"
-MORE, LESS, SAME = "more", "less", "same"
+MORE, LESS, SAME, NOT_MORE = "more", "less", "same", "not more"
 LEVEL = 0.05  # of all claims of an experiment together: how often one at most is decided wrongly
 FEWEST = 6  # rounds; before that nothing is decided, however clear it seems
 _MOST = 1000  # rounds that are looked ahead
@@ -18,7 +18,8 @@ _MOST = 1000  # rounds that are looked ahead
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked of a claim's numbers: are they `more` than 0, `less`, or the `same` within the margin?"""
+    """What is asked of a claim's numbers: are they `more` than 0, `less`, the `same` within the margin, or `not more`
+    than that?"""
 
     wants: str
     margin: float  # what matters, in the unit of the numbers
@@ -36,6 +37,10 @@ class Verdict:
     high: float
     needed: int | None  # rounds still needed if the effect and the spread stay as they are; None: not to be foreseen
 
+    def turned(self) -> "Verdict":
+        """The same, of numbers whose signs are turned round."""
+        return replace(self, effect=-self.effect, low=-self.high, high=-self.low)
+
     @property
     def is_decided(self) -> bool:
         return self.decided_after is not None
@@ -47,12 +52,42 @@ def verdict(numbers: Sequence[float], question: Question) -> Verdict:
         return Verdict(UNDECIDED, 0, None, math.nan, -math.inf, math.inf, None)
     values = np.asarray(numbers, dtype=float)
     low, high = sequences(values, question.level, question.resolution)
+    return _verdict(low, high, float(values.mean()), question, [values])
+
+
+def verdict_on_places(inside: Array, outside: Array, question: Question) -> Verdict:
+    """The verdict on whether the place with the largest mean is inside; a row for each place, a column for each round.
+
+    The difference of the two largest scores of each round would not do: under noise alone the larger of two sets has
+    the larger maximum. So each place inside is compared with each one outside. One of those outside is the largest, and
+    the interval against it is wrong for none of those inside, but at a share of the level for each; the same from the
+    other side.
+    """
+    if not inside.shape[1]:
+        return verdict([], question)
+    pair = replace(question, level=question.level / max(len(inside), len(outside)))
+    differences = inside[:, None, :] - outside[None, :, :]
+    lows, highs = sequences(differences, pair.level, pair.resolution)
+    best, other = int(inside.mean(axis=1).argmax()), int(outside.mean(axis=1).argmax())
+    effect = float(inside[best].mean() - outside[other].mean())
+    decisive = list(differences[best]) if effect > 0 else list(differences[:, other])
+    return _verdict(lows.min(axis=1).max(axis=0), highs.max(axis=0).min(axis=0), effect, question, decisive, pair)
+
+
+def _verdict(
+    low: Array, high: Array, effect: float, question: Question, series: Sequence[Array], of: Question | None = None
+) -> Verdict:
+    """From the interval after each round; `series` are the numbers all of which must decide, and `of` their level."""
     codes = verdicts(low, high, question)
     decided = np.flatnonzero(codes)
     after = int(decided[0]) + 1 if len(decided) else None
     said = UNDECIDED if after is None else _NAMES[int(codes[after - 1])]
-    needed = None if after is not None else _needed(values, question)
-    return Verdict(said, len(values), after, float(values.mean()), float(low[-1]), float(high[-1]), needed)
+    needed = None
+    if after is None:
+        all_needed = [_needed(values, of or question) for values in series]
+        known = [one for one in all_needed if one is not None]
+        needed = max(known) if len(known) == len(all_needed) else None
+    return Verdict(said, len(low), after, effect, float(low[-1]), float(high[-1]), needed)
 
 
 def share(claims: int) -> float:
@@ -70,6 +105,8 @@ def verdicts(low: Array, high: Array, question: Question) -> Array:
     if question.wants == SAME:
         apart = (low > question.margin) | (high < -question.margin)
         codes = np.where(within, 1, np.where(apart, 2, 0))
+    elif question.wants == NOT_MORE:
+        codes = np.where(high < question.margin, 1, np.where(low > question.margin, 2, 0))
     else:
         above, below = (low > 0, high < 0) if question.wants == MORE else (high < 0, low > 0)
         codes = np.where(within, 3, np.where(above, 1, np.where(below, 2, 0)))

@@ -11,6 +11,7 @@ from bertxfer.claims.progress import Decision
 from bertxfer.claims.verdict import FEWEST, HOLDS, NO_DIFFERENCE, OPPOSITE, UNDECIDED
 
 ORDER = (HOLDS, OPPOSITE, NO_DIFFERENCE, UNDECIDED)
+_FORESEEN = 50  # rounds; what is said of more would be noise
 _VERBS = {  # of one, and of several
     HOLDS: ("holds", "hold"),
     OPPOSITE: ("is the other way round", "are the other way round"),
@@ -34,10 +35,8 @@ def effect(decision: Decision) -> str:
 def interval(decision: Decision) -> str:
     """Where the mean lies, however often one has looked; "-" while that is not bounded."""
     low, high = decision.verdict.low, decision.verdict.high
-    if math.isinf(low) or math.isinf(high):
+    if not decision.numbers or math.isinf(low) or math.isinf(high):
         return "-"
-    if _is_correlation(decision.case):
-        low, high = max(low, -1.0), min(high, 1.0)
     return f"{number(decision.case, low)} to {number(decision.case, high)}"
 
 
@@ -72,20 +71,26 @@ def missing(decision: Decision) -> str:
     rounds, needed = len(decision.rounds), decision.verdict.needed
     has = f"{counted(rounds, 'round')} so far" if rounds else "no round is whole"
     if decision.undefined > 0:
-        has += f", {decision.undefined} of them without a defined score"
+        has += f", {decision.undefined} of them without a number"
     if needed is not None:
-        return f"{has}, about {needed} more if they are like these"
+        more = f"about {needed}" if needed <= _FORESEEN else f"more than {_FORESEEN}"
+        return f"{has}, {more} more if they are like these"
     if len(decision.numbers) < 2:
-        return f"{has}, and at least {FEWEST} are needed"
+        return f"{has}, and at least {FEWEST + decision.case.is_concordance} are needed"
     return f"{has}, and no number of rounds like these is foreseen to decide it"
 
 
 def summary(decisions: Sequence[Decision]) -> str:
-    """How many claims have which verdict; a claim that is asked for several tasks counts once for each."""
+    """How many questions have which verdict; a claim that is asked for several tasks counts once for each."""
     counts = Counter(decision.verdict.verdict for decision in decisions)
-    told = [f"{counts[said]} {_VERBS[said][counts[said] != 1]}" for said in ORDER if counts[said]]
-    total = f"{counted(len(decisions), 'question')} of the claims"
-    return f"{total}: {', '.join(told)}" if told else "no claims"
+    if not counts:
+        return "no claims"
+    asked = f"{counted(len(decisions), 'question')} of the claims"
+    if len(counts) == 1 and len(decisions) > 1:
+        return f"{asked}: all {_VERBS[next(iter(counts))][1]}"
+    return (
+        f"{asked}: {', '.join(f'{counts[said]} {_VERBS[said][counts[said] != 1]}' for said in ORDER if counts[said])}"
+    )
 
 
 def counted(n: int, noun: str) -> str:

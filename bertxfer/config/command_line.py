@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from itertools import pairwise
+from pathlib import Path
 
 from bertxfer.config import grids
 from bertxfer.errors import ConfigError
@@ -20,6 +21,7 @@ _VALUED = (
     "--config-dir",
     "-cd",
 )
+_DIRS = ("--config-dir", "-cd")
 QUOTES = "'\""
 OWN_MODELS = ("mini", "minilm")  # known by these names, each with a file in conf/model
 _INFO = ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath")
@@ -55,7 +57,16 @@ def ours_and_hydras(overrides: Sequence[str]) -> tuple[list[str], list[str]]:
 
 def config_dirs(flags: Sequence[str]) -> list[str]:
     """The folders of configs among the flags of a command."""
-    return [folder for flag, folder in pairwise(flags) if flag in ("--config-dir", "-cd")]
+    return [folder for flag, folder in pairwise(flags) if flag in _DIRS]
+
+
+def with_absolute_dirs(words: Sequence[str]) -> list[str]:
+    """The words of a command that is read again elsewhere: from another folder its folders of configs are the same."""
+    found, before = [], ""
+    for word in words:
+        found.append(str(Path(word).absolute()) if before in _DIRS else word)
+        before = word
+    return found
 
 
 def _with_its_group(overrides: list[str]) -> list[str]:
@@ -79,7 +90,7 @@ def _unquoted_range(word: str) -> str:
     what `seed=until(50)` is."""
     key, _, value = word.partition("=")
     if grids.is_until(value):  # no function of Hydra's
-        return f"{key}=choice('{value.strip(QUOTES)}')"
+        return f"{key.strip()}=choice('{value.strip().strip(QUOTES)}')"
     if match := re.fullmatch(r"(\d+)\.\.(\d+)", value):
         return f"{key}=range({int(match[1])},{int(match[2]) + 1})"
     return f"{key}=choice({value})" if ".." in value and grids.is_shape_word(word) else word

@@ -14,7 +14,8 @@ from bertxfer.errors import ConfigError
 Axes = dict[str, list[str]]
 
 _END = r"(\d+|[LH](?:[+-]\d+|/2)?)"
-_UNTIL = re.compile(r"(['\"]?)until\\?\((\d+)\\?\)\1")  # rounds at most; quoted or escaped, as Hydra wants it
+_UNTIL = re.compile(r"(['\"]?)\s*until\s*\\?\((.*?)\\?\)\s*\1")  # quoted or escaped, as Hydra wants it
+_MOST_ROUNDS = 1000
 _LIST = rf"\[{_END}(, ?{_END})*\]"
 # What scale=tiny makes of a grid. Sizes stay different from each other, so that curves stay different curves.
 TINY_SEEDS, TINY_VALUES, TINY_ROWS, TINY_STEP, TINY_DEV = 2, 4, 16, 8, 32
@@ -45,7 +46,7 @@ def is_shape_word(word: str) -> bool:
 
 def is_until(value: str) -> bool:
     """Whether a value is `until(50)`: as many rounds as it takes to decide the claims, and no more than 50."""
-    return _UNTIL.fullmatch(value) is not None
+    return _UNTIL.fullmatch(value.strip()) is not None
 
 
 def is_range(value: str) -> bool:
@@ -121,10 +122,8 @@ def _sizes(grids: Sequence[Axes]) -> list[str]:
 
 def _expanded(key: str, word: str, shape: Shape | None) -> list[str]:
     value = word.split("=", 1)[1] if "=" in word else ""
-    if (until := _UNTIL.fullmatch(value)) is not None:
-        if key != "seed" or int(until[2]) < 1:
-            raise ConfigError(key, f"until({until[2]}) is for seed, and at least 1: so many rounds at most")
-        return [f"{key}={number}" for number in range(int(until[2]))]
+    if (until := _UNTIL.fullmatch(value.strip())) is not None:
+        return [f"{key}={number}" for number in range(_rounds_at_most(key, until[2].strip()))]
     if is_shape_word(word) and value.startswith("["):
         return [f"{key}={re.sub(_END, lambda end: str(_number(end[0], shape)), value)}"]
     match = re.fullmatch(rf"{_END}(?:\.\.{_END})?", value)
@@ -133,6 +132,14 @@ def _expanded(key: str, word: str, shape: Shape | None) -> list[str]:
     first = _number(match[1], shape)
     last = first if match[2] is None else _number(match[2], shape)
     return [f"{key}={number}" for number in range(first, last + 1)]
+
+
+def _rounds_at_most(key: str, given: str) -> int:
+    if key != "seed":
+        raise ConfigError(key, f"until({given}) is for seed alone")
+    if not re.fullmatch(r"\d{1,6}", given) or not 1 <= int(given) <= _MOST_ROUNDS:
+        raise ConfigError(key, f"until({given}): how many rounds at most is a number from 1 to {_MOST_ROUNDS}")
+    return int(given)
 
 
 def _number(end: str, shape: Shape | None) -> int:

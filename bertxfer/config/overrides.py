@@ -68,7 +68,7 @@ def _word(value: Any) -> str:
         return str(value).lower()
     if isinstance(value, (list, tuple)):
         return "[" + ",".join(_word(item) for item in value) + "]"
-    return f"'{value}'" if is_until(str(value)) else str(value)
+    return f"'{str(value).strip()}'" if is_until(str(value)) else str(value)
 
 
 def as_axes(words: Sequence[str]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from bertxfer.report.quotes import Quote, quotes_of
 from bertxfer.report.subject import Subject
 from bertxfer.store.store import Store
 from bertxfer.system.files import write_text
-from bertxfer.system.formats import FORMAT
+from bertxfer.system.formats import FORMAT, refuse_newer
 
 _DIGITS = 12  # of the digest of what a trial measured
 # The command can be expanded, so it may stand in \num{...} and in \typeout.
@@ -97,7 +97,7 @@ def check(path: Path, find: Callable[[Mapping[str, Any]], Subject]) -> tuple[lis
 def read(path: Path) -> Written:
     """What a file says; an error where a line is not one that was written."""
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8-sig").splitlines()  # some editors add a mark at the beginning
     except (OSError, UnicodeDecodeError) as error:
         raise BertxferError(f"{path} cannot be read: {error}") from error
     head = _HEAD.splitlines()
@@ -105,7 +105,7 @@ def read(path: Path) -> Written:
     quotes, measured, behind = list[Quote](), dict[str, str](), tuple[str, ...]()
     for number, line in enumerate(lines, start=1):
         if line.startswith("%! ") and made_from is None:
-            made_from = _made_from(line[3:])
+            made_from = _made_from(path, line[3:])
         elif line.startswith("%< "):
             behind = tuple(line[3:].split())
         elif line.startswith("%= ") and len(line.split()) == 3:
@@ -121,11 +121,13 @@ def read(path: Path) -> Written:
     return Written(made_from, quotes, measured)
 
 
-def _made_from(text: str) -> list[dict[str, Any]] | None:
+def _made_from(path: Path, text: str) -> list[dict[str, Any]] | None:
     try:
+        content = json.loads(text)
+        refuse_newer(path, content)
         found = [
-            {"name": str(one["name"]), "sweep": str(one["sweep"]), "words": list(one["words"])}
-            for one in json.loads(text)["from"]
+            {"name": str(one["name"]), "sweep": Path(one["sweep"]).name, "words": [str(word) for word in one["words"]]}
+            for one in content["from"]
         ]
     except (ValueError, KeyError, TypeError):
         return None

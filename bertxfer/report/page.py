@@ -137,6 +137,7 @@ def _page(
         filters=_filters(results),
         claims=contents.claims(card),
         claims_summary=card.summary,
+        claims_left_out=card.left_out,
         figures=shown,
         tables=[{**vars(contents.table(t)), "title": t.title, "note": t.note, "files": files} for t, files in made],
         findings=[{"summary": one[0], "lines": one[1]} for one in findings if one],

@@ -32,6 +32,7 @@ class Quote:
 def quotes_of(subject: Subject, beginning: str) -> list[Quote]:
     """Everything that can be quoted of an experiment, under names that begin alike."""
     results = frames.frame(subject.points, subject.store)
+    beginning = "/".join(_named(part) for part in beginning.split("/"))
     found = [*_of_claims(subject, f"{beginning}/claims"), *_of_places(results, beginning)]
     names = [quote.name for quote in found]
     if doubled := next((name for name in names if names.count(name) > 1), None):
@@ -108,4 +109,4 @@ def _differing(settings: Sequence[Mapping[str, str]]) -> list[str]:
 
 def _named(text: str) -> str:
     """In letters that TeX has no other use for."""
-    return re.sub(r"[^A-Za-z0-9.=+_-]+", "-", text).strip("-")
+    return re.sub(r"[^A-Za-z0-9.=+_-]+", "-", text).strip("-") or "-"

@@ -33,11 +33,13 @@ class Entry:
 
 @dataclass(frozen=True)
 class Scorecard:
-    """The claims of one experiment on one set of points. A claim about places that are not among them is left out."""
+    """The claims of one experiment on one set of points."""
 
     name: str
     sweep: str
     entries: list[Entry]
+    left_out: list[str]  # claims that are about no trial of it
+    is_known: bool  # whether the experiment is here, which alone says what is claimed
     demonstration: bool
 
     @property
@@ -64,7 +66,9 @@ def of(subject: Subject) -> Scorecard:
     decided = decisions(subject.cases, values_in(subject.store, trials))
     by_claim = {claim.name: [one for one in decided if one.case.claim == claim.name] for claim in subject.claims}
     entries = [Entry(claim, by_claim[claim.name]) for claim in subject.claims if by_claim[claim.name]]
-    return Scorecard(subject.titled(), subject.name, entries, is_demonstration(subject))
+    left_out = [claim.name for claim in subject.claims if not by_claim[claim.name]]
+    demonstration = is_demonstration(subject)
+    return Scorecard(subject.titled(), subject.name, entries, left_out, subject.is_known, demonstration)
 
 
 def is_demonstration(subject: Subject) -> bool:
@@ -84,23 +88,31 @@ def show(scorecards: Sequence[Scorecard], console: Console) -> None:
     if not scorecards:
         console.print("none of the sweeps that are stored here has claims", soft_wrap=True)
     for card in scorecards:
+        if not card.is_known:
+            words = f"{card.sweep}: the experiment {card.name} is not here, so what it claims is not known"
+            console.print(f"{words}; --config-dir FOLDER says where it is", soft_wrap=True)
+            continue
         table = Table("claim", *COLUMNS, title=f"{card.name} ({card.sweep})", show_lines=False)
         for entry in card.entries:
             for i, row in enumerate(rows(entry)):
                 table.add_row(entry.sentence if i == 0 else "", *row)
             table.add_section()
-        console.print(table)
-        console.print(card.summary, soft_wrap=True)
+        if card.entries:
+            console.print(table)
+            console.print(card.summary, soft_wrap=True)
+        if card.left_out:
+            console.print(f"{card.sweep}: about none of its trials: {', '.join(card.left_out)}", soft_wrap=True)
         if card.demonstration:
             console.print(MINI_NOTE, soft_wrap=True)
 
 
 def status(scorecards: Sequence[Scorecard]) -> int:
-    """An exit status: 1 if a claim is decided and does not hold, 3 if none is, but one is undecided."""
+    """An exit status: 1 if a claim is decided and does not hold; 3 if none is, but one is undecided, or not known."""
     verdicts = [decision.verdict for card in scorecards for decision in card.decisions]
     if any(one.is_decided and one.verdict != HOLDS for one in verdicts):
         return 1
-    return 3 if any(one.verdict == UNDECIDED for one in verdicts) else 0
+    unknown = any(card.left_out or not card.is_known for card in scorecards)
+    return 3 if unknown or any(one.verdict == UNDECIDED for one in verdicts) else 0
 
 
 def _place(decision: Decision) -> str:

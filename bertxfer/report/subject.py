@@ -42,6 +42,7 @@ class Subject:
     claims: Sequence[Claim] = ()  # what the experiment sets out to decide, as it says today
     cases: Sequence[Case] = ()
     until_decided: bool = False  # its rounds are only run while a claim needs them
+    is_known: bool = True  # whether the experiment is here, which alone says what is claimed
 
     def titled(self, title: str | None = None) -> str:
         """A title, or else the name of the experiment or of the sweep; with the reading, where there are two."""
@@ -90,7 +91,7 @@ def of_words(words: Sequence[str], output_dir: Path | None = None, config_dirs: 
     return _subject(manifest.name_of(wanted), ours, wanted.points, Store(root), commands, composer)
 
 
-def of_sweep(root: Path, name: str | None) -> Subject:
+def of_sweep(root: Path, name: str | None, config_dirs: Sequence[str] = ()) -> Subject:
     """A sweep that was launched; without a name the one launched last. Its trials are those that were frozen."""
     folder = _latest(root) if name is None else manifest.find(root, name)
     frozen = manifest.read(folder)
@@ -99,23 +100,23 @@ def of_sweep(root: Path, name: str | None) -> Subject:
     commands = [_command(*launched), _command("report", "--output-dir", str(where), frozen.name)]
     flags, overrides = command_line.apart(launched)
     ours, hydras = _apart(overrides)
-    composer = Composer(conf_dir(), hydras, command_line.config_dirs(flags))
+    composer = Composer(conf_dir(), hydras, [*command_line.config_dirs(flags), *config_dirs])
     return _subject(frozen.name, ours, frozen.points, frozen.store, commands, composer)
 
 
 def again(root: Path, sweep: str, words: Sequence[str], config_dirs: Sequence[str] = ()) -> Subject:
     """What was looked at before: a sweep as it was launched, or, where it is not here, what the same overrides mean."""
     if (root / "sweeps" / sweep / "manifest.json").is_file():
-        return of_sweep(root, sweep)
+        return of_sweep(root, sweep, config_dirs)
     return of_words(words, root, config_dirs)
 
 
-def stored(root: Path, names: Sequence[str] = ()) -> list[Subject]:
+def stored(root: Path, names: Sequence[str] = (), config_dirs: Sequence[str] = ()) -> list[Subject]:
     """Every sweep that was launched here, or those of these names: of sweeps, or of their experiments."""
     found = []
     for path in sorted((root / "sweeps").glob("[!.]*/manifest.json")):
         try:
-            found.append(of_sweep(root, path.parent.name))
+            found.append(of_sweep(root, path.parent.name, config_dirs))
         except BertxferError as error:  # what one of them says must not hide the others
             print(f"left out: {error}", file=sys.stderr)
     for name in names:
@@ -144,6 +145,8 @@ def _subject(
     subject = Subject(
         name, experiment, config.get("description"), reading, block, typed, points, store, commands, words, composer
     )
+    if experiment is not None and experiment not in _experiments(composer):
+        return replace(subject, is_known=False)
     if config.get("claims") is None:
         return subject
     axes = of_trials(axes_of(words, composer.loader))

@@ -7,6 +7,7 @@ from typing import Any
 from bertxfer.claims import words
 from bertxfer.claims.claim import Claim
 from bertxfer.claims.progress import Decision
+from bertxfer.claims.verdict import FEWEST
 from bertxfer.config.composer import Composer
 from bertxfer.config.overrides import axes_of, of_trials
 from bertxfer.store.store import Store
@@ -34,7 +35,11 @@ class Questions:
             margin = f", margin of {claim.margin:g}{points}" if claim.margin else ""
             where = "not about any trial here" if not here else words.counted(len(here), "question") + margin
             told.append(f"claim {claim.name}: {claim.says} ({where})")
-        return [*told, words.summary(self.decisions)] if self.decisions else told
+        if self.decisions:
+            told.append(words.summary(self.decisions))
+        if self.deciding is not None and all(len(one.case.rounds) < FEWEST for one in self.decisions):
+            told.append(f"nothing is decided before {FEWEST} rounds, and here are fewer, so all are run")
+        return told
 
     def as_list(self) -> list[dict[str, Any]]:
         """For programs."""

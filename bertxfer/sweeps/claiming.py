@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from bertxfer.claims.case import OF_ANALYSES, Case, cases
+from bertxfer.claims.case import OF_ANALYSES, Case, Row, cases
 from bertxfer.claims.claim import EXTREME, Claim
 from bertxfer.claims.progress import Decision, ValueOf, decide
 from bertxfer.claims.verdict import share
@@ -14,8 +14,11 @@ from bertxfer.config.overrides import parsed
 from bertxfer.config.schema import keys
 from bertxfer.errors import ConfigError
 from bertxfer.sweeps import columns
+from bertxfer.sweeps.readings import ANALYSES
 from bertxfer.sweeps.sweep import Point
+from bertxfer.tasks.metrics import METRICS
 from bertxfer.trials.rounds import round_of
+from bertxfer.trials.trial import COURSE
 
 _FIRST = ("model", "task", "data.n", "data.fraction")  # of what tells the cases of a claim apart
 _WORDED = ("treatment_text", *OF_ANALYSES)  # columns that are no key of a config
@@ -36,7 +39,7 @@ def cases_of(claims: Sequence[Claim], points: Sequence[Point], stand_ins: Mappin
         shape = Shape(of_model[0]["model.layers"], of_model[0]["model.heads"])
         named = {"model": of_model[0]["model.name"]} if len(by_model) > 1 else {}
         for claim in claims:
-            of_claim = cases(_fitted(claim, shape, stand_ins), of_model, axes)
+            of_claim = cases(_fitted(claim, shape, stand_ins), _measured(claim, of_model), axes)
             found += [replace(case, place={**named, **case.place}) for case in of_claim]
     return found
 
@@ -49,7 +52,8 @@ def decisions(found: Sequence[Case], value_of: ValueOf) -> list[Decision]:
 def _row(point: Point) -> dict[str, Any]:
     trial = point.trial
     typed = {**columns.of_trial(trial), **columns.typed_at(point), "model": trial.science.model.version}
-    return {**typed, "round": round_of(trial.science), "headline": trial.headline}
+    outputs = (*trial.outputs, *([COURSE] if trial.follows_course else []))
+    return {**typed, "round": round_of(trial.science), "headline": trial.headline, "outputs": outputs}
 
 
 def _rank(axis: str) -> tuple[int, str]:
@@ -60,8 +64,35 @@ def _refuse_unknown(claims: Iterable[Claim], rows: Sequence[Mapping[str, Any]]) 
     """A misspelt column would choose nothing, and its claim would be about nothing."""
     known = {*keys(), *_WORDED, *(column for row in rows for column in row)}
     for claim in claims:
+        if not _measured(claim, rows):
+            raise ConfigError(f"claims.{claim.name}.metric", _unmeasured(claim, rows))
         for column in sorted({*claim.named, *claim.where} - {"all"} - known):
             raise ConfigError(f"claims.{claim.name}", f"{column!r} is not a column: it is no key of a config")
+
+
+def _measured(claim: Claim, rows: Sequence[Row]) -> list[Row]:
+    """Places whose trials have what a claim reads."""
+    read = claim.metric.partition(".")[2]
+
+    def is_there(row: Row) -> bool:
+        of_task = METRICS[row["task.kind"]]
+        if claim.analysis is None:
+            return claim.of_result is None or claim.of_result in of_task
+        in_course = claim.analysis == COURSE and read in of_task
+        return claim.analysis in row["outputs"] and (read in ANALYSES[claim.analysis] or in_course)
+
+    return [row for row in rows if is_there(row)]
+
+
+def _unmeasured(claim: Claim, rows: Sequence[Mapping[str, Any]]) -> str:
+    if claim.analysis is None:
+        known = dict.fromkeys(name for row in rows for name in METRICS[row["task.kind"]])
+        return f"{claim.metric!r} is none of score, {', '.join(known)}"
+    if any(claim.analysis in row["outputs"] for row in rows):
+        names = [f"{claim.analysis}.{name}" for name in ANALYSES[claim.analysis]]
+        return f"{claim.metric!r} is none of {', '.join(names)}"
+    wanted = "training.evaluate=every" if claim.analysis == COURSE else f"analysis=[{claim.analysis}]"
+    return f"{claim.metric!r} is nothing that these trials leave behind; it takes {wanted}"
 
 
 def _fitted(claim: Claim, shape: Shape, stand_ins: Mapping[str, str]) -> Claim:
@@ -87,19 +118,23 @@ def _values(column: str, value: Any, shape: Shape, stand_ins: Mapping[str, str])
     for one in given:
         if column in ("task", "intermediate") and isinstance(one, str):
             found += [one, *([stand_ins[one]] if one in stand_ins else [])]
-        elif isinstance(one, str) and (words := _counted(column, one, shape)):
-            found += words
+        elif isinstance(one, str) and (counted := _counted(column, one, shape)) is not None:
+            found += counted
         else:
             found.append(one)
     return found[0] if len(found) == 1 else found
 
 
-def _counted(column: str, value: str, shape: Shape) -> list[Any]:
-    """What a value says that counts in layers or heads; nothing where it does not."""
+def _counted(column: str, value: str, shape: Shape) -> list[Any] | None:
+    """What a value says that counts in layers or heads, which may be nothing on a small model; None where it does not
+    count."""
     word = f"{column}={value}"
     if not grids.is_shape_word(word) and not grids.is_range(value):
+        return None
+    try:
+        return [parsed(one).value() for one in grids.shaped({column: [word]}, shape)[column]]
+    except ConfigError:  # it has no such layers
         return []
-    return [parsed(one).value() for one in grids.shaped({column: [word]}, shape)[column]]
 
 
 def _listed(value: Any) -> list[Any]:

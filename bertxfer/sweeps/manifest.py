@@ -95,7 +95,7 @@ def freeze(sweep: Sweep) -> Manifest:
     content = {
         "format": FORMAT,
         "name": folder.name,
-        "command": sys.argv[1:],
+        "command": command_line.with_absolute_dirs(sys.argv[1:]),
         "launched": time.time(),
         "runtime": {**dataclasses.asdict(sweep.runtime), "output_dir": str(root)},
         "artifacts": dataclasses.asdict(sweep.artifacts),

@@ -12,6 +12,12 @@ from bertxfer.store.results import Result
 from bertxfer.store.store import Store
 from bertxfer.trials.trial import COURSE, Trial
 
+# What each analysis has to read: its file is written by learning/analysis/.
+ANALYSES = {
+    "attention": ("similarity", "to_sep", "to_cls"),
+    "weights": ("distance", "norm", "relative"),
+    "course": ("score", "dev_loss"),
+}
 _COMPARED = {"similarity": "pretrained"}  # the model whose attention is measured, where a claim does not say
 
 
@@ -38,7 +44,9 @@ def _value(reading: Reading, trial: Trial, store: Store) -> Value | None:
     try:
         if reading.at:
             analysis, name = reading.metric.split(".", 1)
-            return Value(_ANALYSES[analysis](store, trial.id, name, dict(reading.at)))
+            number = _READERS[analysis](store, trial.id, name, dict(reading.at))
+            result = store.result_alone(trial.id) if analysis == COURSE else None
+            return Value(number, 0.0 if result is None else _step(result))
         result = store.scored(trial.scored_by(reading.metric))
         return None if result is None else _score(result, reading.metric)
     except BertxferError:  # damaged: its trial is reported as such elsewhere
@@ -47,8 +55,13 @@ def _value(reading: Reading, trial: Trial, store: Store) -> Value | None:
 
 def _score(result: Result, metric: str) -> Value:
     score = result["metrics"].get(metric, result["score"])
+    return Value(math.nan if score is None else float(score), _step(result))
+
+
+def _step(result: Result) -> float:
+    """What one row of the dev set changes."""
     rows = result.get("n_dev")
-    return Value(math.nan if score is None else float(score), 1 / rows if isinstance(rows, int) and rows else 0.0)
+    return 1 / rows if isinstance(rows, int) and rows else 0.0
 
 
 def _of_attention(store: Store, trial_id: str, name: str, at: Mapping[str, Any]) -> float:
@@ -75,7 +88,7 @@ def _of_course(store: Store, trial_id: str, name: str, at: Mapping[str, Any]) ->
     return _mean(events, {"epoch": at["epoch"]}, name)
 
 
-_ANALYSES: dict[str, Callable[[Store, str, str, Mapping[str, Any]], float]] = {
+_READERS: dict[str, Callable[[Store, str, str, Mapping[str, Any]], float]] = {
     "attention": _of_attention,
     "weights": _of_weights,
     "course": _of_course,

@@ -85,9 +85,10 @@ def run_sweep(sweep: Sweep, launcher: Launcher) -> list[Result | None]:
     if launched is not None:
         sound = {trial_id: state for trial_id, state in states.items() if trial_id not in damaged}
         _account_for(sound, launched.queue, launched.stopped)
-    if damaged:
-        waiting = _held_back(states)
-        raise TrialsFailed(f"{len(damaged)} of {len(ids)} trials have results that are not to be trusted{waiting}")
+    if damaged or _held_back(states):
+        raise TrialsFailed(
+            f"{len(damaged)} of {len(ids)} trials have results that are not to be trusted{_held_back(states)}"
+        )
     return results
 
 

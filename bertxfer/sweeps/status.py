@@ -80,8 +80,9 @@ def show(root: Path, name: str | None) -> None:
                 unread.append(str(error))
                 continue
             counts = Watch(sweep, _queue(folder, Store(root))).look()
-            unneeded = f" ({counts[NOT_NEEDED]} not needed)" if counts[NOT_NEEDED] else ""
-            cells = (folder.name, *(str(counts[state]) for state in STATES), f"{len(sweep.trials)}{unneeded}")
+            others = ", ".join(f"{counts[state]} {state}" for state in OF_CLAIMS if counts[state])
+            total = f"{len(sweep.trials)} ({others})" if others else str(len(sweep.trials))
+            cells = (folder.name, *(str(counts[state]) for state in STATES), total)
             table.add_row(*cells)
         nothing = f"no sweeps in {root.absolute()}{'' if root.is_dir() else ', which is not there'}"
         console.print(table if folders else f"{nothing}; --output-dir or BERTXFER_OUTPUT names another", soft_wrap=True)

@@ -20,6 +20,7 @@ from bertxfer.sweeps.claiming import cases_of
 from bertxfer.sweeps.sweep import Point, Sweep
 from bertxfer.trials.inputs import Inputs
 from bertxfer.trials.pretrained import DEMONSTRATION
+from bertxfer.trials.rounds import round_of
 from bertxfer.trials.trial import trial_of
 
 
@@ -60,14 +61,18 @@ def to_decide(command_line: Axes, points: Sequence[Point], composer: Composes) -
     """The cases of the experiment's claims, and whether its rounds end when they are decided."""
     cases, until = claims_about(command_line, points, composer), is_until_decided(command_line, composer)
     if until and not cases:
-        raise ConfigError("seed", "until(N) needs claims that decide how many rounds it takes; here there are none")
+        names = ", ".join(f"claims.{claim.name}" for claim in stated_claims(command_line, composer))
+        none = f"none of {names} is about a trial of this sweep" if names else "here there are none"
+        raise ConfigError("seed", f"until(N) needs claims that decide how many rounds it takes; {none}")
+    if until and len({round_of(point.trial.science) for point in points}) < len({p.axes["seed"] for p in points}):
+        raise ConfigError("seeds.order", "does not go with until(N), which needs a round for each seed")
     return tuple(cases), until
 
 
 def stated_claims(command_line: Axes, composer: Composes) -> list[Claim]:
     """What the experiment sets out to decide, as it says today."""
     block = composer.compose(_experiment_words(command_line)).get("claims")
-    return [] if block is None else claims_of(OmegaConf.to_container(block))
+    return claims_of(OmegaConf.to_container(block) if OmegaConf.is_config(block) else block)
 
 
 def claims_about(command_line: Axes, points: Sequence[Point], composer: Composes) -> list[Case]:
@@ -85,9 +90,9 @@ def is_until_decided(command_line: Axes, composer: Composes) -> bool:
     """Whether the rounds are bounded by `until(N)`: as typed, or else in the experiment's grids."""
     typed = command_line.get("seed")
     grids_say = [typed] if typed else [grid.get("seed", []) for grid in _experiment_grids(command_line, composer)]
-    bounded = [any(grids.is_until(word.split("=", 1)[1]) for word in words) for words in grids_say]
+    bounded = [grids.is_until(word.split("=", 1)[1]) for words in grids_say for word in words or ["seed="]]
     if any(bounded) and not all(bounded):
-        raise ConfigError("seed", "until(N) holds for a whole sweep; give it in each of the grids")
+        raise ConfigError("seed", "until(N) holds for a whole sweep; give it alone, and in each of the grids")
     return any(bounded)
 
 

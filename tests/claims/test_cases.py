@@ -89,6 +89,61 @@ def test_another_sample_is_no_baseline() -> None:
     assert [case.place for case in found_cases] == [{"data.n": 5000}]
 
 
+@pytest.mark.parametrize(
+    ("text", "settings"),
+    [
+        ("{less: {scheme: b}, than: {scheme: a}}", {"data.n": (500, 100)}),
+        ("{less: {scheme: b}, than: {scheme: a}}", {"optimizer.lr": (1e-3, 1e-4)}),
+        ("{less: {scheme: b}, than: {scheme: a}}", {"model.dropout": (None, 0.1)}),
+        ("{less: {scheme: b}, than: {scheme: a}}", {"probe.layer": (None, 3)}),
+        ("{largest: {scheme: a}}", {"training.epochs": (3, 5)}),
+    ],
+)
+def test_trials_of_other_settings_are_not_compared(text: str, settings: Mapping[str, tuple[Any, Any]]) -> None:
+    """A claim that names the setting means that they are."""
+    (setting, (first, second)) = next(iter(settings.items()))
+    alike = [{**row, setting: first} for scheme in "ab" for row in rows(scheme=[scheme])]
+    assert len(found(text, alike, "scheme", setting, "seed")) == 1
+    unlike = [{**row, setting: first if row["scheme"] == "a" else second} for row in alike]
+    assert found(text, unlike, "scheme", setting, "seed") == []
+    if "less" in text:
+        named = f"{{less: {{scheme: b, {setting}: {'null' if second is None else second}}}, than: {{scheme: a}}}}"
+        assert len(found(named, unlike, "scheme", setting, "seed")) == 1
+
+
+def test_nothing_is_compared_with_itself() -> None:
+    among = rows(k=[0, 6])
+    assert found("{same: {k: 6}, as: {k: 6}}", among, "k", "seed") == []
+    assert found("{less: {k: 6}, than: {task: sst2}}", among, "k", "seed") == []
+
+
+def test_places_that_only_some_have_make_no_question_twice() -> None:
+    """Two tasks by the number of rows, one by its share."""
+    of_n = [{**row, "data.fraction": None} for row in rows(task=["sst2", "cola"], k=[0, 3, 6], data__n=[100, 200])]
+    of_share = [{**row, "data.n": None} for row in rows(task=["squad"], k=[0, 3, 6], data__fraction=[0.1])]
+    found_cases = found("{rises: k}", of_n + of_share, "task", "data.n", "data.fraction", "k", "seed")
+    assert [case.place for case in found_cases] == [
+        *({"task": task, "data.n": n} for task in ("sst2", "cola") for n in (100, 200)),
+        {"task": "squad"},
+    ]
+    assert len({case.rounds for case in found_cases}) == 5
+
+
+def test_a_side_that_has_no_such_axis_may_come_first() -> None:
+    among = rows(scheme=["localized"], block=[1, 2]) + rows(scheme=["baseline"], block=[None])
+    found_cases = found("{more: {scheme: baseline}, than: {scheme: localized}}", among, "scheme", "block", "seed")
+    assert [case.place for case in found_cases] == [{"block": 1}, {"block": 2}]
+
+
+def test_the_largest_may_be_none() -> None:
+    among = rows(task=["rte"], intermediate=[None, "cola", "mrpc"])
+    (case,) = found("{largest: {intermediate: null}}", among, "task", "intermediate", "seed")
+    assert sorted(cell.part for cell in case.rounds[0][1]) == [0.0, 0.0, 1.0]
+    among = rows(preserve=[True, False], block=[1, 2, 3]) + rows(preserve=[False], block=[None])
+    (case,) = found("{largest: {block: 2}, where: {preserve: false}}", among, "preserve", "block", "seed")
+    assert len(case.rounds[0][1]) == 3  # the baseline has no block, and is none of these places
+
+
 def test_what_follows_from_another_axis_is_not_told() -> None:
     among = [
         {**row, "training.epochs": 5 if row["data.n"] == 500 else 3} for row in rows(k=[0, 6], data__n=[500, 5000])

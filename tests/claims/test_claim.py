@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from bertxfer.claims.claim import CORRELATION, POINTS, Claim, claims_of
-from bertxfer.claims.verdict import LESS, MORE, SAME
+from bertxfer.claims.verdict import LESS, MORE, NOT_MORE, SAME
 from bertxfer.errors import ConfigError
 
 
@@ -22,6 +22,7 @@ def claim(text: str) -> Claim:
         ("{less: {k: 6}, than: 50}", "difference", LESS, POINTS),
         ("{same: {k: 6}, as: {k: 0}, margin: 2}", "difference", SAME, 2.0),
         ("{more: {k: 6}, than: {k: 0}, margin: 0}", "difference", MORE, 0.0),
+        ("{not_more: {k: 6}, than: {k: 0}}", "difference", NOT_MORE, POINTS),
         ("{rises: k}", "rank", MORE, CORRELATION),
         ("{falls: probe.removed}", "rank", LESS, CORRELATION),
         ("{largest: {layer: [11, 12]}}", "extreme", MORE, POINTS),
@@ -67,6 +68,13 @@ def test_what_a_claim_names_is_not_asked_for_each_value() -> None:
         ("{rises: k, over: {k: 0}}", "claims.mine.over", "is the name of an axis"),
         ("{rises: k, where: k}", "claims.mine.where", "is not a mapping"),
         ("{rises: k, says: 3}", "claims.mine.says", "is the sentence"),
+        ("{rises: k, metric: null}", "claims.mine.metric", "None is not a text"),
+        ("{rises: k, published: [1, 2]}", "claims.mine.published", "[1, 2] is not a text"),
+        ("{correlated: {task: [a, a]}}", "claims.mine.correlated.task", "with itself"),
+        ("{correlated: {task: [a, b]}, along: [k]}", "claims.mine.along", "is the name of an axis"),
+        ("{more: {}, than: {k: 0}}", "claims.mine.more", "names no place"),
+        ("{more: {k: 6, minus: null}, than: {k: 0}}", "claims.mine.more.minus", "is not a mapping"),
+        ("{more: {k: 6}, than: .inf}", "claims.mine.than", "inf is not a number"),
     ],
 )
 def test_what_is_wrong_is_named(text: str, key: str, reason: str) -> None:
@@ -82,4 +90,5 @@ def test_a_block_that_is_no_mapping(block: Any) -> None:
 
 
 def test_no_claims() -> None:
-    assert claims_of(None) == claims_of({}) == []
+    """A null takes one away that an experiment would have from another."""
+    assert claims_of(None) == claims_of({}) == claims_of({"mine": None}) == []

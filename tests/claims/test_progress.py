@@ -98,8 +98,14 @@ def test_ranks_begin_with_the_second_round() -> None:
     """So six numbers take seven rounds."""
     ranked = Progress(case(CONCORDANT), LEVEL)
     assert ranked.needs(FEWEST) is True and ranked.needs(FEWEST + 1) is None
-    ranked.advance(scores([0.1 * number for number in range(8)]).get)
+    known = scores([0.1 * number for number in range(8)])
+    ranked.advance(known.get)
+    assert ranked.decision().numbers == ()  # the baseline is the same in all rounds: nothing goes together
+    known |= {Reading(f"baseline {number}", "a"): Value(0.5 + number / 50) for number in range(8)}
+    ranked = Progress(case(CONCORDANT), LEVEL)
+    ranked.advance(known.get)
     assert len(ranked.decision().numbers) == 7 and ranked.decision().undefined == 0
+    assert ranked.decision().verdict.effect == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("whole", [0, 1])

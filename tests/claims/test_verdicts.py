@@ -14,12 +14,14 @@ from bertxfer.claims.verdict import (
     LEVEL,
     MORE,
     NO_DIFFERENCE,
+    NOT_MORE,
     OPPOSITE,
     SAME,
     UNDECIDED,
     Question,
     share,
     verdict,
+    verdict_on_places,
     verdicts,
 )
 
@@ -90,6 +92,39 @@ def test_differences_are_found_and_rounds_are_saved(effect: float, least: float,
     assert decided.mean() >= least
     assert right.mean() >= 1 - LEVEL
     assert used <= most_rounds
+
+
+@pytest.mark.parametrize(("inside", "outside"), [(1, 11), (2, 10), (4, 6), (9, 1)])
+def test_no_place_is_called_the_largest_for_its_noise(inside: int, outside: int) -> None:
+    """All places are the same, and however many are inside, few sweeps of fifty rounds say where the largest is."""
+    rng = np.random.default_rng(3)
+    question = Question(MORE, margin=0.0)
+    said = [
+        verdict_on_places(rng.normal(size=(inside, 50)), rng.normal(size=(outside, 50)), question).verdict
+        for _ in range(1000)
+    ]
+    assert said.count(HOLDS) + said.count(OPPOSITE) <= LEVEL * 1000
+
+
+@pytest.mark.parametrize(("where", "expected"), [("inside", HOLDS), ("outside", OPPOSITE)])
+def test_the_largest_place_is_found_wherever_it_is(where: str, expected: str) -> None:
+    """One of ten places is larger by two standard deviations."""
+    rng = np.random.default_rng(4)
+    wrong, right = {HOLDS, OPPOSITE} - {expected}, 0
+    for _ in range(200):
+        scores = {"inside": rng.normal(size=(2, 50)), "outside": rng.normal(size=(8, 50))}
+        scores[where][0] += 2.0
+        said = verdict_on_places(scores["inside"], scores["outside"], Question(MORE, margin=0.1))
+        assert said.verdict not in wrong
+        right += said.verdict == expected
+    assert right >= 190
+
+
+def test_not_more_is_all_but_clearly_more() -> None:
+    question = Question(NOT_MORE, margin=1.0)
+    assert verdict([-3.0, -2.0, -4.0, -3.5, -2.5, -3.2, -2.8], question).verdict == HOLDS
+    assert verdict([0.1, -0.2, 0.15, -0.1, 0.05, 0.0, -0.05, 0.1], question).verdict == HOLDS
+    assert verdict([3.0, 2.0, 4.0, 3.5, 2.5, 3.2, 2.8, 3.1], question).verdict == OPPOSITE
 
 
 def test_what_numbers_say_of_each_question() -> None:

@@ -1,5 +1,7 @@
 """What is written for LaTeX, set by a real one."""
 
+import re
+import shlex
 import subprocess
 from pathlib import Path
 
@@ -9,6 +11,7 @@ from bertxfer.report.blocks import figures_of
 from bertxfer.report.printing import latex
 from bertxfer.report.tables import make
 from bertxfer.store.store import Store
+from bertxfer.system.package import PACKAGE
 from tests.helpers.claimed import invented, numbers
 from tests.helpers.commands import Run
 from tests.helpers.frames import results
@@ -42,6 +45,24 @@ def test_macros_expand_to_their_digits_and_an_unknown_name_stops(
     with pytest.raises(subprocess.CalledProcessError):
         compiled(PAPER.replace("BODY", r"\bertxfer{mini/claims/permutation/efect}"), tmp_path)
     assert "thereisnosuchnumber" in (tmp_path / "paper.log").read_text(errors="replace")
+
+
+def test_the_example_of_the_guide(bertxfer: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its commands, with invented scores in place of a run, and what it says to write."""
+    guide = (PACKAGE.parent / "docs" / "claims.md").read_text(encoding="utf-8")
+    example = guide[guide.index("## Numbers into papers") :]
+    run, write, check = (shlex.split(line, comments=True)[3:] for line in re.findall(r"^python -m .*$", example, re.M))
+    (text,) = re.findall(r"^```latex\n(.*?)^```", example, re.M | re.S)
+    monkeypatch.setattr("sys.argv", ["bertxfer", *run])
+    invented([word for word in run if word != "-m"], tmp_path / "out")
+    for words in (write, check):
+        ended = bertxfer(*words)
+        assert ended.returncode == 0, ended.stdout + ended.stderr
+    preamble, body = text.split("\n", 1)
+    told = rf"\typeout{{{' '.join(body.split())}}}"
+    paper = rf"\documentclass{{article}}{preamble}\begin{{document}}{body}{told}\end{{document}}"
+    effect = numbers(tmp_path / "results.tex")["mini/claims/scratch/effect"]
+    assert f"changes the score by {effect} points (holds after" in compiled(paper, tmp_path)
 
 
 def test_a_table_with_any_name_in_it(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import re
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,7 +12,8 @@ from bertxfer.report import subject
 from bertxfer.store.store import Store
 from bertxfer.sweeps import manifest
 from bertxfer.sweeps.sweep import Point
-from tests.helpers.commands import Run, only_line, tiny_words
+from tests.helpers import warm
+from tests.helpers.commands import Run, environment, only_line, tiny_words
 from tests.helpers.stored import finish
 
 EXPERIMENT = """# @package _global_
@@ -164,8 +166,8 @@ def test_it_may_stand_in_the_experiment_and_what_is_typed_wins(
 @pytest.mark.parametrize(
     ("text", "words", "said"),
     [
-        (EXPERIMENT, ["seed=until(0)"], "seed: until(0) is for seed, and at least 1"),
-        (EXPERIMENT, ["data.n=until(5)"], "data.n: until(5) is for seed"),
+        (EXPERIMENT, ["seed=until(0)"], "seed: until(0): how many rounds at most is a number from 1 to 1000"),
+        (EXPERIMENT, ["data.n=until(5)"], "data.n: until(5) is for seed alone"),
         (EXPERIMENT.split("claims")[0], ["seed=until(5)"], "seed: until(N) needs claims that decide how many rounds"),
         (
             EXPERIMENT.replace("scheme: scratch}", "scheme: localized}"),
@@ -175,10 +177,21 @@ def test_it_may_stand_in_the_experiment_and_what_is_typed_wins(
         (
             EXPERIMENT.replace("claims:", "  - {task: mini_sst2, scheme: incremental, k: 1, seed: until(3)}\nclaims:"),
             [],
-            "seed: until(N) holds for a whole sweep; give it in each of the grids",
+            "seed: until(N) holds for a whole sweep; give it alone, and in each of the grids",
         ),
         (EXPERIMENT.replace("scheme: scratch}", "scehme: scratch}"), [], "claims.scratch: 'scehme' is not a column"),
         (EXPERIMENT.replace("less:", "fewer:"), [], "claims.scratch.fewer: there is no such key"),
+        (f"{EXPERIMENT}    metric: acuracy\n", [], "claims.scratch.metric: 'acuracy' is none of score, accuracy"),
+        (f"{EXPERIMENT}    metric: weights.distance\n", [], "leave behind; it takes analysis=[weights]"),
+        (f"{EXPERIMENT}    metric: course.score\n", [], "leave behind; it takes training.evaluate=every"),
+        (f"{EXPERIMENT}    metric: weights.distnce\n", ["analysis=weights"], "is none of weights.distance"),
+        (f"{EXPERIMENT}    metric: weights\n", ["analysis=weights"], "is none of weights.distance"),
+        (f"{EXPERIMENT.split('claims')[0]}claims: hello\n", [], "claims: is a mapping of names to claims"),
+        (EXPERIMENT.replace("than: {treatment_text: as pretrained}", "than: .nan"), [], "claims.scratch.than: nan is"),
+        (EXPERIMENT, ["seed=until(5)", "seeds.order=3"], "seeds.order: does not go with until(N)"),
+        (EXPERIMENT, ["seed=until(1000000000)"], "seed: until(1000000000): how many rounds at most"),
+        (EXPERIMENT, ["seed=until()"], "seed: until(): how many rounds at most"),
+        (EXPERIMENT, ["seed=until(5),9"], "seed=until(5),9"),
     ],
 )
 def test_what_cannot_be_decided_is_refused(
@@ -211,3 +224,34 @@ def test_edited_claims_are_those_of_the_next_launch(
     assert ran.returncode == 0 and "1 question of the claims: 1 holds" in ran.stdout
     write(tmp_path, EXPERIMENT.replace("less: {scheme: scratch}", "less: {scheme: scratch}\n    over: nothing"))
     assert "'nothing' is not a column" in bertxfer(*words).stderr
+
+
+def test_what_is_claimed_is_found_from_any_folder_or_said_to_be_missing(
+    bertxfer: Run, tmp_path: Path, begun: Callable[[int, int], list[str]]
+) -> None:
+    """A relative --config-dir is that of the folder of the launch; and a gate in a CI is not opened by a lost file."""
+    write(tmp_path)
+    assert bertxfer(*begun(9, 9)).returncode == 0
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    words = ["claims", "--exit-code", "--output-dir", str(tmp_path / "out"), "mine"]
+
+    def asked(*more: str) -> subprocess.CompletedProcess[str]:
+        return warm.run([*words, *more], elsewhere, environment(tmp_path))
+
+    assert asked().returncode == 0 and "1 question of the claims: 1 holds" in asked().stdout
+    (tmp_path / "own").rename(tmp_path / "moved")
+    lost = asked()
+    assert lost.returncode == 3
+    assert "the experiment mine is not here, so what it claims is not known" in lost.stdout
+    there = asked("--config-dir", "../moved")
+    assert there.returncode == 0 and "1 question of the claims: 1 holds" in there.stdout
+
+
+def test_a_claim_about_nothing_is_named(bertxfer: Run, tmp_path: Path, begun: Callable[[int, int], list[str]]) -> None:
+    typo = "  other:\n    says: another\n    rises: optimizer.lr\n"
+    write(tmp_path, EXPERIMENT + typo)
+    words = begun(9, 9)
+    assert "claim other: another (not about any trial here)" in bertxfer("plan", *words).stdout
+    told = bertxfer("claims", "--exit-code", *words)
+    assert told.returncode == 3 and "about none of its trials: other" in told.stdout
