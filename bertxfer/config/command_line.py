@@ -37,7 +37,7 @@ def apart(words: Sequence[str]) -> tuple[list[str], list[str]]:
     """The flags with their values, and the overrides."""
     flags: list[str] = []
     overrides: list[str] = []
-    rest = list(words)
+    rest = _in_two(words)
     while rest:
         word = rest.pop(0)
         if not word.startswith("-"):
@@ -60,10 +60,15 @@ def config_dirs(flags: Sequence[str]) -> list[str]:
     return [folder for flag, folder in pairwise(flags) if flag in _DIRS]
 
 
+def _in_two(words: Sequence[str]) -> list[str]:
+    """`--config-dir=own` as two words."""
+    return [part for word in words for part in (word.split("=", 1) if word.split("=", 1)[0] in _VALUED else [word])]
+
+
 def with_absolute_dirs(words: Sequence[str]) -> list[str]:
     """The words of a command that is read again elsewhere: from another folder its folders of configs are the same."""
-    found, before = [], ""
-    for word in words:
+    found, before = list[str](), ""
+    for word in _in_two(words):
         found.append(str(Path(word).absolute()) if before in _DIRS else word)
         before = word
     return found

@@ -64,7 +64,8 @@ def _refuse_unknown(claims: Iterable[Claim], rows: Sequence[Mapping[str, Any]]) 
     """A misspelt column would choose nothing, and its claim would be about nothing."""
     known = {*keys(), *_WORDED, *(column for row in rows for column in row)}
     for claim in claims:
-        if not _measured(claim, rows):
+        of_no_task = claim.of_result is not None and not any(claim.of_result in of_kind for of_kind in METRICS.values())
+        if of_no_task or (claim.analysis is not None and not _measured(claim, rows)):
             raise ConfigError(f"claims.{claim.name}.metric", _unmeasured(claim, rows))
         for column in sorted({*claim.named, *claim.where} - {"all"} - known):
             raise ConfigError(f"claims.{claim.name}", f"{column!r} is not a column: it is no key of a config")

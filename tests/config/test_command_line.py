@@ -1,9 +1,11 @@
 """The words of the command line."""
 
+from pathlib import Path
+
 import pytest
 
 from bertxfer.config import command_line
-from bertxfer.config.command_line import in_order
+from bertxfer.config.command_line import in_order, with_absolute_dirs
 from bertxfer.errors import ConfigError
 from bertxfer.trials import (
     pretrained,
@@ -24,12 +26,20 @@ from bertxfer.trials import (
         ("analysis=weights,attention", "analysis=[weights,attention]"),
         ("runtime.track=tensorboard keep=null", "runtime.track=[tensorboard] keep=null"),
         ("-m k=0..L layer=L-1..L head=1..3", "-m k=choice(0..L) layer=choice(L-1..L) head=range(1,4)"),
+        ("--config-dir=own a=1", "--config-dir own a=1"),
+        ("-m seed=until(9)", "-m seed=choice('until(9)')"),
         ("name=1..L k=L k=0..M", "name=1..L k=L k=0..M"),
         ("name=a..b +x=1 ~y", "name=a..b +x=1 ~y"),
     ],
 )
 def test_flags_come_first(typed: str, understood: str) -> None:
     assert in_order(typed.split()) == understood.split()
+
+
+def test_a_command_that_is_read_elsewhere_has_whole_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for words in (["--config-dir", "own", "-m"], ["--config-dir=own", "-m"]):
+        assert with_absolute_dirs(words) == ["--config-dir", str(tmp_path / "own"), "-m"]
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,7 @@ READ_LATE = {
 # What modules set for themselves when they are imported, here as in the server, and read when they need it.
 SET_BY_MODULES = {
     "DISABLE_SAFETENSORS_CONVERSION",
+    "HF_HUB_DISABLE_PROGRESS_BARS",  # by bertxfer before it asks a hub
     "KMP_DUPLICATE_LIB_OK",
     "KMP_INIT_AT_FORK",
     "TORCHINDUCTOR_CACHE_DIR",
