@@ -4,6 +4,7 @@ A case names trials by their ids and nothing else, so it can be written down whe
 follows from the stored results alone.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -166,7 +167,7 @@ def _of_side(sign: float, side: Side, rows: Sequence[Row]) -> list[Part]:
 
 
 def _rounds(claim: Claim, parts: Sequence[Part]) -> tuple[tuple[int, tuple[Cell, ...]], ...] | None:
-    """The rounds that every part has trials of; None where there are too few parts to compare."""
+    """The rounds that every part has all its trials of; None where there are too few parts to compare."""
     there = [part for part in parts if part[2]]
     if claim.kind in (DIFFERENCE, CONCORDANT):
         enough = len(there) == len(parts)
@@ -179,7 +180,9 @@ def _rounds(claim: Claim, parts: Sequence[Part]) -> tuple[tuple[int, tuple[Cell,
     sides = [{row["id"] for part, _, found in there if part * sign > 0 for row in found} for sign in (1, -1)]
     if not enough or (claim.kind == DIFFERENCE and claim.analysis is None and sides[0] & sides[1]):
         return None  # a trial is not compared with itself
-    numbers = sorted(set.intersection(*({row["round"] for row in found} for _, _, found in there)))
+    # Of what is averaged some places may have more seeds than others; a round without one of them is another mean.
+    counts = [Counter(row["round"] for row in found) for _, _, found in there]
+    numbers = sorted(n for n in counts[0] if all(one[n] == max(one.values()) for one in counts))
     return tuple((number, tuple(_cell(claim, *part, number) for part in there)) for number in numbers) or None
 
 

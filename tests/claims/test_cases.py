@@ -159,6 +159,14 @@ def test_rounds_are_those_that_every_part_has() -> None:
     assert found("{more: {k: 7}, than: {k: 0}}", among, "k", "seed") == []
 
 
+def test_a_round_in_which_an_average_lacks_a_place_is_no_round() -> None:
+    """Fifty seeds of the small sample and three of the large one are three rounds of their mean."""
+    among = rows(5, k=[0, 6], data__n=[500]) + rows(3, k=[0, 6], data__n=[5000])
+    (case,) = found("{more: {k: 6}, than: {k: 0}, over: data.n}", among, "data.n", "k", "seed")
+    assert [number for number, _ in case.rounds] == [0, 1, 2]
+    assert len(found("{more: {k: 6}, than: {k: 0}}", among, "data.n", "k", "seed")[0].rounds) == 5
+
+
 def test_rises_along_an_axis() -> None:
     among = rows(k=[0, 6, 12])
     (case,) = found("{rises: k}", among, "k", "seed")

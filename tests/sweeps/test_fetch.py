@@ -133,7 +133,11 @@ def test_a_file_that_is_listed_and_does_not_come_is_an_error(monkeypatch: pytest
 def test_what_was_fetched_runs_without_a_network(bertxfer: Run, hub: Hub, env: dict[str, str], tmp_path: Path) -> None:
     ran = bertxfer("fetch", *BERT, *ROWS, *SHORT, "-m", "seed=0,1", env=env)
     assert ran.returncode == 0, ran.stderr
-    assert "model tiny/bert: " in ran.stdout and "2 trials have all that they need" in ran.stdout and not (tmp_path / "out").exists()
+    assert (
+        "model tiny/bert: " in ran.stdout
+        and "2 trials have all that they need" in ran.stdout
+        and not (tmp_path / "out").exists()
+    )
     asked = len(hub.requests)
     hub.down()
     ids = planned(bertxfer, env, "-m", "seed=0,1")
