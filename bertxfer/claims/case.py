@@ -93,17 +93,16 @@ def cases(claim: Claim, rows: Sequence[Row], axes: Iterable[str]) -> list[Case]:
     settings = _settings(claim, among)
     apart = [name for name in dict.fromkeys(axes) if _splits(claim, name, [found for _, _, found in parts])]
     first = _leading(claim, parts, apart)
-    made: dict[tuple[tuple[int, tuple[Cell, ...]], ...], Case] = {}
+    made = []
     for combination in dict.fromkeys(tuple(row.get(name) for name in apart) for row in first):
         place = dict(zip(apart, combination, strict=True))
         here = [(part, group, _at(place, found)) for part, group, found in parts]
         if _agree(here, settings) and (rounds := _rounds(claim, here)) is not None:
             told = _telling(place, first)
-            case = Case(
-                claim.name, told, claim.kind, claim.wants, claim.margin, claim.is_in_points, claim.level, rounds
+            made.append(
+                Case(claim.name, told, claim.kind, claim.wants, claim.margin, claim.is_in_points, claim.level, rounds)
             )
-            made.setdefault(rounds, case)  # the same trials at two places are one question
-    return list(made.values())
+    return made
 
 
 def _leading(claim: Claim, parts: "Sequence[Part]", apart: Sequence[str]) -> list[Row]:
