@@ -46,7 +46,7 @@ def stated(folder: Path) -> list[str]:
     path = folder / "own" / "experiment" / "five.yaml"
     path.parent.mkdir(parents=True)
     path.write_text(EXPERIMENT)
-    return [*WORDS, "hydra.launcher.workers=2", "hydra.launcher.stale_seconds=5"]
+    return [*WORDS, "hydra.launcher.workers=2"]
 
 
 def trials(folder: Path) -> Trials:
@@ -88,8 +88,8 @@ def test_rounds_are_saved_and_nothing_changes_what_is_decided(start: Start, tmp_
     # One of them may end while the other runs the last trials, and says so.
     assert ended == [0, 0] or (sum(ended) == 1 and "run elsewhere" in launcher_log(tmp_path)), launcher_log(tmp_path)
     assert (trials(tmp_path), verdicts(tmp_path)) == (few, early)
-    assert all(tries[-1] == "done" and len(tries) <= 2 for tries in outcomes(tmp_path).values())
-    assert sum(len(tries) for tries in outcomes(tmp_path).values()) <= len(few) + 1
+    tries = outcomes(tmp_path)  # only the trial that was killed was begun again
+    assert tries.keys() == few.keys() and sum(len(of_trial) for of_trial in tries.values()) <= len(few) + 1
 
     # All twenty rounds: the verdicts stay.
     whole, late = run(quiet, *WORDS, "hydra.launcher.workers=2", f"seed=0..{ROUNDS - 1}")
