@@ -142,9 +142,9 @@ def _parts(claim: Claim, rows: Sequence[Row]) -> list[Part]:
             part for sign, side in zip((1.0, -1.0), claim.sides, strict=False) for part in _of_side(sign, side, rows)
         ]
     assert claim.axis is not None
-    if claim.kind in (RANK, EXTREME):
-        if claim.kind == RANK:
-            return [(step, 0.0, _chosen(rows, {claim.axis: step})) for step in _steps(claim.axis, rows)]
+    if claim.kind == RANK:
+        return [(step, 0.0, _chosen(rows, {claim.axis: step})) for step in _steps(claim.axis, rows)]
+    if claim.kind == EXTREME:
         values = dict.fromkeys(row.get(claim.axis) for row in rows)
         places = [value for value in values if value is not None or _has(value, claim.values)]
         return [(float(_has(one, claim.values)), 0.0, _chosen(rows, {claim.axis: one})) for one in places]

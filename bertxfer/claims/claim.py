@@ -18,7 +18,12 @@ from bertxfer.errors import ConfigError
 DIFFERENCE, RANK, EXTREME, ALIKE, CONCORDANT = "difference", "rank", "extreme", "alike", "concordant"
 # What matters, where a claim does not say: points of a score, and a rank correlation.
 POINTS, CORRELATION = 1.0, 0.1
-ANALYSES = ("attention", "weights", "course")  # a metric may be `weights.distance`: of what a trial left
+# A metric may be `weights.distance`: of what an analysis (learning/analysis/) left beside a trial.
+ANALYSES = {
+    "attention": ("similarity", "to_sep", "to_cls"),
+    "weights": ("distance", "norm", "relative"),
+    "course": ("score", "dev_loss"),
+}
 
 _WANTS = {
     "more": (DIFFERENCE, MORE),

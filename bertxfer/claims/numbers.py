@@ -1,6 +1,7 @@
 """The number that a round gives for a case: a difference, a rank correlation, or how far an extreme stands out.
 
-Every kind of claim is about the mean of one number a round, so that one rule decides all of them.
+A claim is about the mean of one number a round, so that one rule decides all, but for the place of an extreme, which is
+decided from the scores of all places (verdict.py): the number only says whether the round has them.
 """
 
 import math

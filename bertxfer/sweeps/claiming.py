@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from bertxfer.claims.case import OF_ANALYSES, Case, Row, cases
-from bertxfer.claims.claim import EXTREME, Claim
+from bertxfer.claims.claim import ANALYSES, EXTREME, Claim
 from bertxfer.claims.progress import Decision, ValueOf, decide
 from bertxfer.claims.verdict import share
 from bertxfer.config import grids
@@ -14,7 +14,6 @@ from bertxfer.config.overrides import parsed
 from bertxfer.config.schema import keys
 from bertxfer.errors import ConfigError
 from bertxfer.sweeps import columns
-from bertxfer.sweeps.readings import ANALYSES
 from bertxfer.sweeps.sweep import Point
 from bertxfer.tasks.metrics import METRICS
 from bertxfer.trials.rounds import round_of

@@ -12,12 +12,6 @@ from bertxfer.store.results import Result
 from bertxfer.store.store import Store
 from bertxfer.trials.trial import COURSE, Trial
 
-# What each analysis has to read: its file is written by learning/analysis/.
-ANALYSES = {
-    "attention": ("similarity", "to_sep", "to_cls"),
-    "weights": ("distance", "norm", "relative"),
-    "course": ("score", "dev_loss"),
-}
 _COMPARED = {"similarity": "pretrained"}  # the model whose attention is measured, where a claim does not say
 
 
