@@ -4,7 +4,7 @@ What a key allows by itself is declared with it (config/schema.py); this module 
 """
 
 from bertxfer.config import keys
-from bertxfer.config.schema import Config
+from bertxfer.config.schema import UNCORRECTED_FROM, Config
 from bertxfer.errors import ConfigError
 
 
@@ -22,8 +22,16 @@ def check(config: Config) -> None:
         raise ConfigError(
             "training.compiled", "only the layers of packed batches are compiled; it needs training.packed"
         )
+    _check_optimizer(config)
     _check_probe(config)
     _check_sample(config)
+
+
+def _check_optimizer(config: Config) -> None:
+    optimizer = config.optimizer
+    for key in ("beta1", "beta2"):
+        if not optimizer.bias_correction and 1 - getattr(optimizer, key) ** UNCORRECTED_FROM != 1:
+            raise ConfigError(f"optimizer.{key}", "is too near 1 to do without bias correction; give 0.99999 or less")
 
 
 def _check_probe(config: Config) -> None:
@@ -41,6 +49,8 @@ def _check_probe(config: Config) -> None:
     for key, value in (("accumulate", 1), ("report", "last"), ("evaluate", "last"), ("precision", "fp32")):
         if getattr(training, key) != value:
             raise ConfigError(f"training.{key}", f"a probe is trained with {key}={value}")
+    if config.optimizer.layer_decay != 1 or not config.optimizer.bias_correction:
+        raise ConfigError("optimizer", "layer_decay and bias_correction=false are for fine-tuning; a probe has one layer")
     if training.epochs == 0:
         raise ConfigError("training.epochs", "a probe without training says nothing; give 1 or more")
 

@@ -69,13 +69,13 @@ def leaving(default: str, **outputs: str | None) -> Any:
     return field(default=default, metadata={"options": tuple(outputs), "outputs": outputs, "later": True, "before": {}})
 
 
-def later(default: Any, before: Mapping[int, Any] | None = None) -> Any:
+def later(default: Any, before: Mapping[int, Any] | None = None, limits: Range | None = None) -> Any:
     """A setting that was added when there were results already.
 
     Where it has its default, ids leave it out, so that older ids stay what they were; and a stored config without it is
     read with the default. `before` says what the code did before a semantics, where that was different: {2: False}.
     """
-    return field(default=default, metadata={"later": True, "before": dict(before or {})})
+    return field(default=default, metadata={"later": True, "before": dict(before or {}), "range": limits})
 
 
 def until(semantics: int) -> Any:

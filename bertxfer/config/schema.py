@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from bertxfer.config.axes import AXES
-from bertxfer.config.keys import choice, counting, later, leaving, outputs, ranged
+from bertxfer.config.keys import Range, choice, counting, later, leaving, outputs, ranged
 from bertxfer.system.package import PACKAGE
 
 # Where results go unless a config or a command says otherwise.
@@ -118,6 +118,10 @@ class Data:
     root: str | None = "${oc.env:BERTXFER_DATA,null}"  # a folder of data sets; null: the hub
 
 
+# Where steps are counted from without the correction of Adam's bias: float32 still counts them one by one from here.
+UNCORRECTED_FROM = 2.0**23
+
+
 @dataclass
 class Optimizer:
     name: str = choice(MISSING, "adam", "adamw")
@@ -126,6 +130,9 @@ class Optimizer:
     beta2: float = ranged(0.999, 0, 1, below=True)
     eps: float = ranged(1e-8, 0, above=True)
     weight_decay: float = ranged(0.0, 0)  # never on biases and LayerNorm
+    # Each layer learns at this share of the rate of the layer above it, embeddings as if they were layer 0.
+    layer_decay: float = later(1.0, limits=Range(0, 1, above=True))
+    bias_correction: bool = later(True)  # false: BERT's original Adam, whose first steps are larger
 
 
 @dataclass
@@ -204,6 +211,10 @@ class Config:
     # chain: one after another; interleave: all tasks' batches in one training
     intermediate_mode: str = choice("chain", "chain", "interleave")
     treat_before: str = choice("first", "first", "last")  # the stage of a chain that the treatment comes before
+    # What is done to the weights after the scheme's own, one after another: {stats: layers 1-6}, {reinitialize: pooler},
+    # {corrupt: layers, amount: 0.3}, {permute: drawn}, {delete: layer 12}, and more (docs/treatments.md).
+    treatments: Any = None
+    frozen: Any = None  # regions that are not trained, such as `layers 1-6`
     # Options of every scheme that reinitializes.
     part: str = choice("all", "all", "attention", "feedforward")
     init: Init = field(default_factory=Init)

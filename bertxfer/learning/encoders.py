@@ -42,6 +42,12 @@ def load(where: str, model: ModelScience) -> nn.Module:
     return encoder
 
 
+def tensors(where: str, version: str) -> dict[str, Tensor]:
+    """The pretrained tensors of a model, by name: read them, never write to them."""
+    refuse_changed(where, version)
+    return {name: tensor.detach() for name, tensor in _pretrained(where, version)[0].named_parameters()}
+
+
 def words(where: str, model: ModelScience) -> Tensor:
     """The pretrained word embeddings that all trials' copies are made from: read them, never write to them."""
     embeddings: nn.Embedding = _pretrained(where, model.version)[0].get_input_embeddings()

@@ -7,7 +7,7 @@ from torch import nn
 
 from bertxfer.config.schema import Runtime
 from bertxfer.errors import Interrupted, TrialError
-from bertxfer.learning import analysis, data, devices, encoders, evaluation, heads, start, training
+from bertxfer.learning import analysis, data, devices, encoders, evaluation, heads, start, training, tuned
 from bertxfer.learning import vocabulary as vocabularies
 from bertxfer.learning.analysis.finished import Finished
 from bertxfer.learning.between_steps import BetweenSteps
@@ -60,6 +60,7 @@ def run(
         words = encoders.words(trial.model_at, science.model)
         vocabulary = vocabularies.trim(model.encoder, [dev, *(part.rows for part in parts)], science.optimizer, words)
         parts = [replace(part, rows=vocabulary.renumbered(part.rows)) for part in parts]
+        tuned.freeze(model, science)
         trained = nn.ModuleList([part.model for part in parts]).to(device)
 
     if stop():
@@ -72,8 +73,8 @@ def run(
             return evaluation.evaluate(model, renumbered_dev, trial, device)
 
     with timings("train"):
-        redrawn = {f"0.{model.name_of(name)}" for name in begin.redrawn}
-        optimizer = training.build_optimizer(trained, redrawn, science.treatment.lr_factor, science.optimizer)
+        rates = {f"0.{name}": rate for name, rate in tuned.rates(model, science, begin.redrawn).items()}
+        optimizer = training.build_optimizer(trained, rates, science.optimizer)
         state = State(trained, optimizer, device)
         training.seed_dropout(science.seeds["dropout"])
         total = training.total_steps(parts, science.training)

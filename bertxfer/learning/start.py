@@ -1,6 +1,7 @@
 """The encoder that a trial begins with: pretrained, fine-tuned by the stages before it, treated."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 from safetensors.torch import load_file, save_file
 from torch import nn
@@ -35,7 +36,8 @@ def start(trial: Trial, artifacts: Artifacts) -> Start:
         treating.shorten(encoder, family, prefix.science.depth)
         begun_from = {"trial": prefix.id, "encoder": _load(encoder, artifacts, prefix.id)}
     due = chains.treatment_due(science)
-    redrawn = treating.apply(due, encoder, family, science.model.heads, science.seeds.get("redraw"))
+    donors = {version: partial(encoders.tensors, where, version) for version, where in trial.donors_at}
+    redrawn = treating.apply(due, encoder, family, science.model.heads, science.seeds.get("redraw"), donors)
     return Start(encoder, redrawn, begun_from)
 
 

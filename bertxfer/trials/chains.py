@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from bertxfer.trials.science import Chain, Science, assemble, identify
+from bertxfer.trials.science import Chain, Science, assemble, identify, nameless
+from bertxfer.trials.regions import in_words
 from bertxfer.trials.treatment import Treatment
 from bertxfer.trials.treatment import describe as describe_treatment
 from bertxfer.trials.trial import Trial
@@ -27,7 +28,15 @@ def prefix_of(trial: Trial) -> Trial | None:
     *stages_at, data_at = trial.stages_at
     *stages_metrics, metrics = trial.stages_metrics
     return Trial(
-        prefix.id, prefix, trial.model_at, data_at, tuple(stages_at), metrics, tuple(stages_metrics), ("encoder",)
+        prefix.id,
+        prefix,
+        trial.model_at,
+        data_at,
+        tuple(stages_at),
+        metrics,
+        tuple(stages_metrics),
+        ("encoder",),
+        trial.donors_at,
     )
 
 
@@ -65,8 +74,8 @@ def features_name(trial: Trial) -> str:
             "semantics": science.semantics,
             "encoder": science.model.version,
             "begun_from": None if prefix is None else prefix.id,
-            "treatment": science.as_dict()["treatment"] if due == science.treatment else None,
-            "redraw": science.seeds.get("redraw") if due.redrawn else None,
+            "treatment": nameless(science.as_dict())["treatment"] if due == science.treatment else None,
+            "redraw": science.seeds.get("redraw") if due.draws else None,
             "features": science.probe.features,
             "half": science.probe.half,
         }
@@ -78,7 +87,7 @@ def describe(science: Science, permuted: str | None = None) -> str:
 
     `permuted` takes the place of the order of permuted layers, where all orders share one row.
     """
-    words = permuted if permuted and science.treatment.order else describe_treatment(science.treatment)
+    words = describe_treatment(science.treatment, science.model.layers, permuted)
     if science.chain is not None:
         stages = ", ".join(stage.task.name for stage in science.chain.stages)
         if science.chain.mode == "interleave":
@@ -90,6 +99,8 @@ def describe(science: Science, permuted: str | None = None) -> str:
     if science.probe is not None:
         trained = " with a trained pooler" if science.probe.pooler else ""  # as before semantics 3
         words = f"layer {science.probe.layer} probed{trained}" + ("" if words == "as pretrained" else f", {words}")
+    if science.frozen:
+        words += f", {in_words(science.frozen)} frozen"
     if science.training.epochs == 0:
         words += ", not fine-tuned"
     return words

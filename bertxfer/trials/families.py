@@ -2,8 +2,45 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from bertxfer.errors import ConfigError
+
+
+class Inside(NamedTuple):
+    """An atom within its area."""
+
+    module: str
+    role: str  # weight, bias; layernorm: both tensors of one
+
+
+class Atom(NamedTuple):
+    """What no region divides further: a weight, a bias or a LayerNorm of one sub-module, by names that all families
+    share."""
+
+    area: str  # "embeddings", "layer 3", "pooler"
+    module: str
+    role: str
+
+    @property
+    def inside(self) -> Inside:
+        return Inside(self.module, self.role)
+
+    @property
+    def layer(self) -> int | None:
+        return int(self.area.removeprefix("layer ")) if self.area.startswith("layer ") else None
+
+    @property
+    def part(self) -> str:
+        return self.module.partition(".")[0]
+
+    @property
+    def called(self) -> str:
+        """What it is called within its area."""
+        if self.area == "pooler":
+            return self.role
+        alone = self.role == "layernorm" or self.module in ("word", "position", "type")
+        return self.module if alone else f"{self.module}.{self.role}"
 
 
 @dataclass(frozen=True)
@@ -38,6 +75,14 @@ class Family:
     # where a text is read from its first token through a dense layer and tanh. ELECTRA's have gelu there, DistilBERT's
     # relu; none takes a mean.
     whole: Mapping[str, WholeModel] = field(default_factory=dict)
+
+    @property
+    def embedding_atoms(self) -> tuple[Atom, ...]:
+        modules = ["word", "position", *(["type"] if self.embeds_token_types else [])]
+        tables = tuple(Atom("embeddings", module, "weight") for module in modules)
+        projected = len(self.embeddings) > 1
+        projection = tuple(Atom("embeddings", "projection", role) for role in ("weight", "bias") if projected)
+        return (*tables, Atom("embeddings", "layernorm", "layernorm"), *projection)
 
     def positions(self, declared: int) -> int:
         """How many tokens a text may have, of the positions that its config declares."""
@@ -83,6 +128,22 @@ SUBMODULES = (
     "feedforward.output",
     "feedforward.layernorm",
 )
+_BOTH = ("weight", "bias")
+# A layer, a head of it and the pooler, in atoms.
+LAYER_ATOMS = tuple(
+    Inside(module, role)
+    for module in SUBMODULES
+    for role in (("layernorm",) if module.endswith("layernorm") else _BOTH)
+)
+HEAD_ATOMS = (*(Inside(m, role) for m in SUBMODULES[:3] for role in _BOTH), Inside("attention.output", "weight"))
+POOLER_ATOMS = tuple(Atom("pooler", "", role) for role in _BOTH)
+_EMBEDDINGS = {
+    "word_embeddings": "word",
+    "position_embeddings": "position",
+    "token_type_embeddings": "type",
+    "layernorm": "layernorm",
+    "embeddings_project": "projection",
+}
 FAMILIES = {
     "bert": _BERT,
     "roberta": _ROBERTA,
@@ -138,26 +199,40 @@ def submodule(name: str, family: Family, layers: int) -> tuple[int, str]:
     return int(number) + 1, SUBMODULES[(*family.projections, family.output, *family.rest).index(inside)]
 
 
+def atom_of(name: str, family: Family) -> Atom:
+    """The atom that a tensor belongs to."""
+    layer, module = submodule(name, family, layers=0)
+    role = "layernorm" if module.endswith("layernorm") else name.rpartition(".")[2]
+    if name.startswith("pooler."):
+        return Atom("pooler", "", role)
+    if name.startswith(family.embeddings):
+        return Atom("embeddings", _EMBEDDINGS[module.removeprefix("embeddings.")], role)
+    return Atom(f"layer {layer}", module, role)
+
+
 def locate(region: str, family: Family, names: Iterable[str]) -> list[Slice]:
-    """The tensors among `names`, or the slices of them, that a region of a treatment means."""
-    if region == "embeddings":
-        return [Slice(name) for name in names if name.startswith(family.embeddings)]
-    if region == "pooler":
-        return [Slice(name) for name in names if name.startswith("pooler.")]
-    _, layer, part = region.split(" ", 2)
-    prefix = layer_prefix(family, int(layer))
-    if part.startswith("head "):
-        return _head_slices(prefix, int(part.removeprefix("head ")) - 1, family)
-    inside = [name for name in names if name.startswith(prefix)]
-    attention = [name for name in inside if name.removeprefix(prefix).startswith(family.attention)]
-    chosen = attention if part == "attention" else [name for name in inside if name not in attention]
-    return [Slice(name) for name in chosen]
+    """The tensors among `names`, or the slices of them, that a region means, by the name that regions.py gives it."""
+    return [piece for name in names if (piece := _piece(region, name, atom_of(name, family))) is not None]
 
 
-def _head_slices(prefix: str, head: int, family: Family) -> list[Slice]:
-    rows = [
-        Slice(f"{prefix}{projection}.{kind}", 0, head)
-        for projection in family.projections
-        for kind in ("weight", "bias")
-    ]
-    return [*rows, Slice(f"{prefix}{family.output}.weight", 1, head)]
+def _piece(region: str, name: str, atom: Atom) -> Slice | None:
+    """What a region has of a tensor."""
+    area, _, within = region.partition(" ") if not region.startswith("layer ") else _area(region)
+    if area != atom.area:
+        return None
+    head = None
+    if within.startswith("head "):
+        number, _, within = within.removeprefix("head ").partition(" ")
+        head = int(number) - 1
+        if atom.inside not in HEAD_ATOMS:
+            return None
+    if within not in ("", atom.part, atom.module, atom.called):
+        return None
+    if head is None:
+        return Slice(name)
+    return Slice(name, 1 if atom.module == "attention.output" else 0, head)
+
+
+def _area(region: str) -> tuple[str, str, str]:
+    layer, number, *within = region.split(" ", 2)
+    return f"{layer} {number}", " ", within[0] if within else ""

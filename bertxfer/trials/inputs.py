@@ -91,4 +91,5 @@ class Inputs:
 def stands_in(science: Science) -> bool:
     """Whether a trial was identified without one of its inputs, so that it can be looked at but not run."""
     stages = science.chain.stages if science.chain is not None else ()
-    return STAND_IN in (science.model.version, science.task.version, *(stage.task.version for stage in stages))
+    models = (science.model.version, *science.treatment.donors)
+    return STAND_IN in (*models, science.task.version, *(stage.task.version for stage in stages))

@@ -111,6 +111,23 @@ def version(folder: Path) -> str:
     return cache.remembered("model", [FORMAT], cache.stamps(read), lambda: _digest(folder, chosen.small, held))
 
 
+def same_words(one: str, other: str) -> bool:
+    """Whether two models have the same word pieces under the same numbers; what is not here is believed to have."""
+    found = [_words(Path(where)) for where in (one, other) if complete(Path(where))]
+    return len(found) < 2 or found[0] == found[1]
+
+
+def _words(folder: Path) -> Any:
+    """The word pieces by number."""
+    try:
+        if (folder / _WHOLE).is_file():
+            return json.loads((folder / _WHOLE).read_text(encoding="utf-8"))["model"]["vocab"]
+        lines = (folder / _VOCABULARIES[0]).read_text(encoding="utf-8").splitlines()
+        return {line: number for number, line in enumerate(lines)}
+    except (OSError, ValueError, KeyError, TypeError):
+        return folder.resolve()  # unknown, so it is like no other's
+
+
 def facts(folder: Path) -> dict[str, Any]:
     """What the model says of itself in its config.json."""
     path = folder / CONFIG

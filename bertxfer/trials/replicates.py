@@ -13,7 +13,7 @@ from typing import Any
 
 from bertxfer.system import seeds
 from bertxfer.trials import chains
-from bertxfer.trials.science import Science
+from bertxfer.trials.science import Science, nameless
 
 PERMUTED = "layers permuted"
 
@@ -70,9 +70,7 @@ def _settings(science: Science) -> dict[str, Any]:
     model is called."""
     plain: dict[str, Any] = json.loads(json.dumps(vars(science), default=vars))
     del plain["seeds"], plain["treatment"]["order"]
-    if science.semantics >= 4:
-        del plain["model"]["name"]
-    return plain
+    return nameless(plain)
 
 
 @lru_cache(maxsize=4096)

@@ -56,6 +56,7 @@ class StageScience:
     optimizer: Optimizer
     training: Training
     pooling: str
+    frozen: tuple[str, ...] = later(())  # regions that are not trained
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,7 @@ class Science:
     semantics: int = SEMANTICS
     chain: Chain | None = later(None)
     probe: ProbeScience | None = later(None)
+    frozen: tuple[str, ...] = later(())
 
     @property
     def depth(self) -> int:
@@ -142,6 +144,7 @@ def assemble(
         seeds={},
         chain=chain,
         probe=probe,
+        frozen=stage.frozen,
     )
     wanted = streams_of(science)
     return dataclasses.replace(science, seeds={name: seed_of(name) for name in seeds.STREAMS if name in wanted})
@@ -153,23 +156,31 @@ def streams_of(science: Science) -> set[str]:
     samples = [science.data, *(stage.data for stage in (science.chain.stages if science.chain else ()))]
     if any(sample.n is not None or sample.fraction is not None for sample in samples):
         streams.add("subsample")
-    if science.treatment.redrawn:
+    if science.treatment.draws:
         streams.add("redraw")
     return streams
 
 
 def identify(plain: dict[str, Any]) -> str:
     """The id of a scientific config given as plain data."""
-    canonical = json.dumps(_normal(_nameless(plain)), sort_keys=True, separators=(",", ":"), allow_nan=False)
+    canonical = json.dumps(_normal(nameless(plain)), sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(canonical.encode()).hexdigest()[:16]
 
 
-def _nameless(plain: dict[str, Any]) -> dict[str, Any]:
-    """Without what a model is called: its version says which it is."""
-    semantics, model = (plain.get(key) if isinstance(plain, dict) else None for key in ("semantics", "model"))
-    if not isinstance(semantics, int) or semantics < 4 or not isinstance(model, dict):
-        return plain
-    return {**plain, "model": {key: value for key, value in model.items() if key != "name"}}
+def nameless(plain: dict[str, Any]) -> dict[str, Any]:
+    """Without what models are called: their versions say which they are."""
+    semantics, model, treatment = (_part(plain, key) for key in ("semantics", "model", "treatment"))
+    changed = dict(plain) if isinstance(plain, dict) else plain
+    if isinstance(semantics, int) and semantics >= 4 and isinstance(model, dict):
+        changed["model"] = {key: value for key, value in model.items() if key != "name"}
+    if isinstance(treatment, dict) and isinstance(operations := treatment.get("operations"), list):
+        bare = [{key: value for key, value in one.items() if key != "donor_name"} for one in operations]
+        changed["treatment"] = {**treatment, "operations": bare}
+    return changed
+
+
+def _part(plain: Any, key: str) -> Any:
+    return plain.get(key) if isinstance(plain, dict) else None
 
 
 def _marked(part: Any, semantics: int) -> dict[str, Any]:
@@ -195,7 +206,7 @@ def _build(kind: type[T], plain: dict[str, Any], semantics: int) -> T:
 
 def _value(kind: Any, value: Any, semantics: int) -> Any:
     inner = next((option for option in (kind, *get_args(kind)) if dataclasses.is_dataclass(option)), None)
-    if isinstance(value, list):
+    if isinstance(value, (list, tuple)):  # a tuple is the default of a field that came later
         return tuple(value if inner is None else (_build(cast(type, inner), item, semantics) for item in value))
     return value if inner is None or value is None else _build(cast(type, inner), value, semantics)
 

@@ -11,9 +11,12 @@ from bertxfer.errors import ConfigError
 from bertxfer.tasks import kinds
 from bertxfer.tasks.kinds import KINDS
 from bertxfer.tasks.task import SpanScience, TaskScience
+from bertxfer.trials import model_files, regions
 from bertxfer.trials.inputs import Inputs
+from bertxfer.trials.operations import treatment_of
 from bertxfer.trials.pretrained import Pretrained
-from bertxfer.trials.schemes import stream_seed, treatment_of
+from bertxfer.trials.regions import Anatomy
+from bertxfer.trials.schemes import Donor, stream_seed
 from bertxfer.trials.science import Chain, DataScience, ModelScience, ProbeScience, Science, StageScience, assemble
 from bertxfer.trials.treatment import Treatment
 
@@ -32,6 +35,7 @@ class Trial:
     metrics: tuple[str, ...] = ()  # what is measured, the headline first; no training depends on it
     stages_metrics: tuple[tuple[str, ...], ...] = ()
     outputs: tuple[str, ...] = ()  # beside the result: weights, attention, model, encoder, course
+    donors_at: tuple[tuple[str, str], ...] = ()  # of other models whose weights it takes: version and folder
 
     @property
     def follows_course(self) -> bool:
@@ -55,12 +59,16 @@ def trial_of(config: Config, inputs: Inputs | None = None) -> Trial:
     inputs = inputs or Inputs()
     _check(config)
     model = inputs.model(config.model)
-    treatment = treatment_of(config, model.layers, model.heads)
-    last, data_at = _stage_science(config, model, inputs)
+    anatomy = Anatomy(model.family, model.layers, model.heads)
+    donors: dict[str, str] = {}
+    treatment = treatment_of(config, anatomy, model.version, partial(_donor, config, model, inputs, donors))
+    treated_anatomy = dataclasses.replace(anatomy, layers=treatment.depth(model.layers))
+    last, data_at = _stage_science(config, model, inputs, treated_anatomy)
     stages = [stage.config(config) for stage in config.intermediate or []]
     for stage in stages:
         _check(stage)
-    before = [_stage_science(stage, model, inputs) for stage in stages]
+    stages_anatomy = anatomy if config.treat_before == "last" else treated_anatomy
+    before = [_stage_science(stage, model, inputs, stages_anatomy) for stage in stages]
     chain = None
     if before:
         treated = None if treatment == Treatment() or config.intermediate_mode == "interleave" else config.treat_before
@@ -83,17 +91,33 @@ def trial_of(config: Config, inputs: Inputs | None = None) -> Trial:
         _metrics(config.task),
         tuple(_metrics(stage.task) for stage in stages),
         _outputs(config),
+        tuple(sorted((version, where) for version, where in donors.items() if version in treatment.donors)),
     )
+
+
+def _donor(config: Config, model: Pretrained, inputs: Inputs, found: dict[str, str], name: str) -> Donor:
+    """Another model of the same shape, by name or folder; where it lies is noted in `found`."""
+    shape = {"family": model.family, "layers": model.layers, "heads": model.heads, "positions": model.positions}
+    try:
+        donor = inputs.model(dataclasses.replace(config.model, name=name, revision=None, **shape))
+    except ConfigError as error:
+        raise type(error)("donor", error.message) from error
+    found[donor.version] = donor.where
+    return Donor(donor.version, donor.name, model_files.same_words(donor.where, model.where))
 
 
 def _check(config: Config) -> None:
     checks.check(config)
     kinds.check(config.task)
+    if config.probe.features is not None and config.frozen is not None:
+        raise ConfigError("frozen", "a probe trains nothing of the encoder, so there is nothing to freeze")
     if config.probe.features is not None and KINDS[config.task.kind].per_token:
         raise ConfigError("training", f"a probe reads one state of a text; task={config.task.name} needs every token's")
 
 
-def _stage_science(config: Config, model: Pretrained, inputs: Inputs) -> tuple[StageScience, str | None]:
+def _stage_science(
+    config: Config, model: Pretrained, inputs: Inputs, anatomy: Anatomy
+) -> tuple[StageScience, str | None]:
     """The fine-tuning that a config means, and where its rows lie."""
     task, kind = config.task, KINDS[config.task.kind]
     rows = inputs.rows(task, config.data)
@@ -113,7 +137,18 @@ def _stage_science(config: Config, model: Pretrained, inputs: Inputs) -> tuple[S
         optimizer, training = Optimizer("adam", 0.0), Training(epochs=0, precision=training.precision)
     if config.probe.features is not None:  # a frozen encoder draws no dropout, so nothing depends on the layout
         training = dataclasses.replace(training, packed=True, compiled=False)
-    return StageScience(science, _sample(config, model), optimizer, training, pooling), rows.at
+    frozen = _frozen(config, anatomy)
+    return StageScience(science, _sample(config, model), optimizer, training, pooling, frozen), rows.at
+
+
+def _frozen(config: Config, anatomy: Anatomy) -> tuple[str, ...]:
+    """The regions that are not trained, by names that are always the same for the same regions."""
+    if config.frozen is None or config.training.epochs == 0:
+        return ()
+    meant = regions.targets(config.frozen, anatomy, "frozen")
+    if any(target.head != regions.WHOLE for target in meant):
+        raise ConfigError("frozen", "a head is part of larger tensors, which are trained whole; give layers or parts")
+    return regions.names(meant, anatomy)
 
 
 def _metrics(task: Task) -> tuple[str, ...]:

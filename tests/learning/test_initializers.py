@@ -8,14 +8,15 @@ from scipy import stats
 
 from bertxfer.learning.initializers import redraw
 from bertxfer.trials.initializer import Initializer
-from bertxfer.trials.schemes import treatment_of
+from bertxfer.trials.operations import treatment_of
+from bertxfer.trials.regions import Anatomy
 from tests.helpers.configs import composed
 
 WEIGHT, BIAS, GAMMA, BETA = "x.dense.weight", "x.dense.bias", "x.LayerNorm.weight", "x.LayerNorm.bias"
 
 
 def initializer(name: str) -> Initializer:
-    made = treatment_of(composed("scheme=single", "layer=1", f"init={name}"), 12, 12).initializer
+    made = treatment_of(composed("scheme=single", "layer=1", f"init={name}"), Anatomy("bert", 12, 12)).initializer
     assert made is not None
     return made
 
@@ -76,7 +77,7 @@ def test_the_published_code_resets_layernorm_and_keeps_biases() -> None:
 
 
 def test_biases_can_be_drawn_as_weights_are() -> None:
-    made = treatment_of(composed("scheme=single", "layer=1", "init.biases=draw"), 12, 12).initializer
+    made = treatment_of(composed("scheme=single", "layer=1", "init.biases=draw"), Anatomy("bert", 12, 12)).initializer
     assert made is not None
     biases = torch.full((20_000,), 3.0)
     redraw(biases, BIAS, made, torch.Generator().manual_seed(2))

@@ -40,7 +40,7 @@ def dataset(n: int = 24) -> Dataset:
 
 def trained(training: Training, scores: list[float] | None = None, lr: float = 1e-2, each_epoch: bool = False) -> State:
     model = Bag()
-    state = State(model, build_optimizer(model, set(), 1.0, Optimizer("adam", lr)), CPU)
+    state = State(model, build_optimizer(model, {}, Optimizer("adam", lr)), CPU)
     coming = iter(scores or [0.5] * 100)
 
     def evaluate() -> dict[str, object]:
@@ -83,7 +83,7 @@ def test_learning_rates_reach_the_optimizer() -> None:
 
 def test_no_decay_on_biases_and_layernorm_and_another_rate_for_the_redrawn() -> None:
     model = Bag()
-    optimizer = build_optimizer(model, {"embedding.weight"}, 5.0, Optimizer("adamw", 1e-3, weight_decay=0.1))
+    optimizer = build_optimizer(model, {"embedding.weight": 5.0}, Optimizer("adamw", 1e-3, weight_decay=0.1))
     found = {
         id(parameter): (group["lr"], group["weight_decay"])
         for group in optimizer.param_groups

@@ -9,7 +9,6 @@ from bertxfer.errors import ConfigError
 from bertxfer.learning import encoders, treating
 from bertxfer.trials import pretrained
 from bertxfer.trials.families import FAMILIES
-from bertxfer.trials.schemes import treatment_of
 from bertxfer.trials.trial import trial_of
 from tests.helpers.configs import composed
 from tests.helpers.families import small
@@ -30,9 +29,7 @@ def treated(folder: Path, *words: str) -> tuple[Tensors, Tensors, set[str]]:
     encoder = encoders.load(trial.model_at, trial.science.model)
     before = {name: tensor.clone() for name, tensor in encoder.state_dict().items()}
     family = FAMILIES[trial.science.model.family]
-    named = treating.apply(
-        treatment_of(config, LAYERS, HEADS), encoder, family, HEADS, trial.science.seeds.get("redraw")
-    )
+    named = treating.apply(trial.science.treatment, encoder, family, HEADS, trial.science.seeds.get("redraw"))
     return before, dict(encoder.state_dict()), named
 
 

@@ -4,7 +4,8 @@ import pytest
 
 from bertxfer.config.checks import check
 from bertxfer.errors import ConfigError
-from bertxfer.trials.schemes import treatment_of
+from bertxfer.trials.operations import treatment_of
+from bertxfer.trials.regions import Anatomy
 from bertxfer.trials.treatment import Treatment, describe
 from tests.helpers.configs import composed
 
@@ -12,7 +13,7 @@ from tests.helpers.configs import composed
 def treatment(*words: str, layers: int = 12, heads: int = 12) -> Treatment:
     config = composed(*words)
     check(config)
-    return treatment_of(config, layers, heads)
+    return treatment_of(config, Anatomy("bert", layers, heads))
 
 
 def both_parts(*layers: int) -> tuple[str, ...]:
@@ -130,4 +131,4 @@ def test_refused(words: str, key: str) -> None:
     ],
 )
 def test_description(words: str, text: str) -> None:
-    assert describe(treatment(*words.split())) == text
+    assert describe(treatment(*words.split()), 12) == text

@@ -22,7 +22,7 @@ def fit(
     """Trains all probes; with a holdout, the weights of the epoch where a probe's held-out loss was lowest count."""
     settings, kind, device = science.training, science.task.kind, states.device
     # The fused step rounds the last few numbers of a tensor differently: a probe's position would show in its weights.
-    optimizer = training.build_optimizer(stack, set(), 1.0, science.optimizer, fused=False)
+    optimizer = training.build_optimizer(stack, {}, science.optimizer, fused=False)
     layers = layers_of(probes, device)
     rows = torch.stack([one.fit for one in probes]).to(device)
     labels = torch.stack([one.fit_labels for one in probes]).to(device)

@@ -6,9 +6,9 @@ A module that is added here is found. It needs a file of its name in conf/scheme
 from importlib import import_module
 from pkgutil import iter_modules
 
-from bertxfer.trials.schemes.scheme import SCHEMES, Request, stream_seed, treatment_of
+from bertxfer.trials.schemes.scheme import SCHEMES, Donor, Request, no_donor, steps_of, stream_seed
 
 for _module in iter_modules(__path__):
     import_module(f"{__name__}.{_module.name}")
 
-__all__ = ["SCHEMES", "Request", "stream_seed", "treatment_of"]
+__all__ = ["SCHEMES", "Donor", "Request", "no_donor", "steps_of", "stream_seed"]

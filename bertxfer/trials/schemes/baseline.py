@@ -1,9 +1,8 @@
 """Every pretrained weight as it is."""
 
-from bertxfer.trials.schemes.scheme import Request, scheme
-from bertxfer.trials.treatment import Treatment
+from bertxfer.trials.schemes.scheme import Request, Steps, scheme
 
 
 @scheme(parts=True)
-def baseline(request: Request) -> Treatment:
-    return Treatment()
+def baseline(request: Request) -> Steps:
+    return ()

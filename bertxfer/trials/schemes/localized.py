@@ -2,8 +2,7 @@
 
 from bertxfer.config.axes import Axis
 from bertxfer.errors import ConfigError
-from bertxfer.trials.schemes.scheme import Request, scheme
-from bertxfer.trials.treatment import Treatment
+from bertxfer.trials.schemes.scheme import Request, Steps, scheme
 
 BLOCK = Axis("block", int | None, "first layer of the block", counts="layers")
 SIZE = Axis("block_size", int | None, "layers of the block", counts="layers")
@@ -11,7 +10,7 @@ PRESERVE = Axis("preserve", bool | None, "block", values={True: "block preserved
 
 
 @scheme(BLOCK, SIZE, PRESERVE, parts=True)
-def localized(request: Request) -> Treatment:
+def localized(request: Request) -> Steps:
     block = _block(request)
     preserve = request.required("preserve", "preserve=true or preserve=false")
     layers = (layer for layer in request.every_layer if (layer in block) != preserve)

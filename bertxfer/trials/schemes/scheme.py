@@ -1,8 +1,8 @@
-"""What a scheme is: its axes, and the treatment that a config means by them on a model."""
+"""What a scheme is: its axes, and the operations that a config means by them on a model."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from bertxfer.config import axes
 from bertxfer.config.axes import Axis
@@ -10,7 +10,12 @@ from bertxfer.config.registry import Registry
 from bertxfer.config.schema import Config
 from bertxfer.errors import ConfigError
 from bertxfer.trials.initializer import initializer_of
-from bertxfer.trials.treatment import PARTS, Treatment
+from bertxfer.trials.normal import Step
+from bertxfer.trials.regions import PARTS, Anatomy
+from bertxfer.trials.treatment import REINITIALIZE, Operation
+
+
+Steps = tuple[Step, ...]
 
 
 @dataclass(frozen=True)
@@ -18,15 +23,15 @@ class Scheme:
     name: str
     axes: tuple[str, ...]
     parts: bool  # whether `part` may choose only the attention or only the feed-forward part of its layers
-    treatment: Callable[["Request"], Treatment]
+    steps: Callable[["Request"], Steps]
 
 
 SCHEMES: Registry[Scheme] = Registry("scheme")
-Declared = Callable[["Request"], Treatment]
+Declared = Callable[["Request"], Steps]
 
 
 def scheme(*declared: Axis, parts: bool = False) -> Callable[[Declared], Declared]:
-    """Registers a function from a request to a treatment as the scheme of the function's name."""
+    """Registers a function from a request to operations as the scheme of the function's name."""
 
     def register(function: Declared) -> Declared:
         for axis in declared:
@@ -38,11 +43,11 @@ def scheme(*declared: Axis, parts: bool = False) -> Callable[[Declared], Declare
     return register
 
 
-def treatment_of(config: Config, layers: int, heads: int) -> Treatment:
-    """The treatment that the config's scheme and axes mean on a model of that many layers and heads."""
-    chosen = SCHEMES.named(config.scheme)
-    _refuse_foreign_axes(config, chosen)
-    return chosen.treatment(Request(config, layers, heads))
+def steps_of(request: "Request") -> Steps:
+    """The operations that the config's scheme and axes mean."""
+    chosen = SCHEMES.named(request.config.scheme)
+    _refuse_foreign_axes(request.config, chosen)
+    return chosen.steps(request)
 
 
 def stream_seed(config: Config, stream: str) -> int:
@@ -51,17 +56,37 @@ def stream_seed(config: Config, stream: str) -> int:
     return config.seed if explicit is None else explicit
 
 
+class Donor(NamedTuple):
+    """Another model of the same shape, whose weights are taken."""
+
+    version: str
+    name: str
+    same_words: bool  # whether its word pieces are those of the model that takes them
+
+
+def no_donor(name: str) -> Donor:
+    raise ConfigError("donor", f"{name} cannot be looked for here")
+
+
 @dataclass(frozen=True)
 class Request:
-    """What a config asks of a scheme, on a model of so many layers and heads."""
+    """What a config asks of a scheme, on a model of this anatomy."""
 
     config: Config
-    layers: int
-    heads: int
+    anatomy: Anatomy
+    donor: Callable[[str], Donor] = no_donor  # finds another model by its name or its folder
+
+    @property
+    def layers(self) -> int:
+        return self.anatomy.layers
+
+    @property
+    def heads(self) -> int:
+        return self.anatomy.heads
 
     @property
     def every_layer(self) -> range:
-        return range(1, self.layers + 1)
+        return self.anatomy.every_layer
 
     def axis(self, name: str) -> Any:
         """What was typed for an axis; None where nothing was."""
@@ -95,14 +120,9 @@ class Request:
         parts = PARTS if self.config.part == "all" else (self.config.part,)
         return tuple(f"layer {layer} {part}" for layer in layers for part in parts)
 
-    def reinitialized(self, regions: tuple[str, ...]) -> Treatment:
-        """These regions reinitialized, as `init` and its companions say; as pretrained where there are none."""
-        if not regions:
-            return Treatment()
-        initializer = initializer_of(self.config)
-        if all(" head " in region for region in regions):  # a head has no LayerNorm
-            initializer = replace(initializer, layernorm="keep")
-        return Treatment(redrawn=regions, initializer=initializer, lr_factor=float(self.config.reinit_lr_factor))
+    def reinitialized(self, regions: tuple[str, ...]) -> Steps:
+        """These regions reinitialized, as `init` and its companions say."""
+        return (Operation(REINITIALIZE, regions, initializer_of(self.config)),) if regions else ()
 
 
 def _refuse_foreign_axes(config: Config, chosen: Scheme) -> None:
