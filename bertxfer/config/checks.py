@@ -50,7 +50,7 @@ def _check_probe(config: Config) -> None:
         if getattr(training, key) != value:
             raise ConfigError(f"training.{key}", f"a probe is trained with {key}={value}")
     if config.optimizer.layer_decay != 1 or not config.optimizer.bias_correction:
-        raise ConfigError("optimizer", "layer_decay and bias_correction=false are for fine-tuning; a probe has one layer")
+        raise ConfigError("optimizer", "layer_decay and bias_correction=false go with fine-tuning, not with a probe")
     if training.epochs == 0:
         raise ConfigError("training.epochs", "a probe without training says nothing; give 1 or more")
 

@@ -211,8 +211,8 @@ class Config:
     # chain: one after another; interleave: all tasks' batches in one training
     intermediate_mode: str = choice("chain", "chain", "interleave")
     treat_before: str = choice("first", "first", "last")  # the stage of a chain that the treatment comes before
-    # What is done to the weights after the scheme's own, one after another: {stats: layers 1-6}, {reinitialize: pooler},
-    # {corrupt: layers, amount: 0.3}, {permute: drawn}, {delete: layer 12}, and more (docs/treatments.md).
+    # What is done to the weights after what the scheme does, one after another: {stats: layers 1-6},
+    # {reinitialize: pooler}, {corrupt: layers, amount: 0.3}, {permute: drawn}, and more (docs/treatments.md).
     treatments: Any = None
     frozen: Any = None  # regions that are not trained, such as `layers 1-6`
     # Options of every scheme that reinitializes.

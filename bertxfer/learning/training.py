@@ -40,7 +40,8 @@ class State:
 
     def __init__(self, model: nn.Module, optimizer: torch.optim.Optimizer, device: torch.device) -> None:
         self.model, self.optimizer, self.device = model, optimizer, device
-        self.parameters = [p for p in model.parameters() if p.requires_grad]  # gathered once: at every step it took 0.8 of 44 ms
+        # Gathered once: at every step it took 0.8 of 44 ms.
+        self.parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
         self.record = TrainingRecord()
         self.pending: list[tuple[int, float, Tensor]] = []  # losses still on the device: reading one waits for it
 

@@ -22,7 +22,6 @@ from bertxfer.trials.treatment import (
     Treatment,
 )
 
-
 Tensors = Mapping[str, Tensor]
 
 

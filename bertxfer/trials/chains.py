@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from bertxfer.trials.science import Chain, Science, assemble, identify, nameless
 from bertxfer.trials.regions import in_words
+from bertxfer.trials.science import Chain, Science, assemble, identify, nameless
 from bertxfer.trials.treatment import Treatment
 from bertxfer.trials.treatment import describe as describe_treatment
 from bertxfer.trials.trial import Trial

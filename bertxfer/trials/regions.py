@@ -1,7 +1,7 @@
 """Regions: parts of a model as people name them, `layers 7-12 except layernorms`, and the tensors that they mean.
 
-A region means atoms: what no region divides further, a weight, a bias or a LayerNorm of one sub-module. One head is rows
-of query, key and value and columns of the attention's output, so it is named as a head within those atoms.
+A region means atoms: what no region divides further, a weight, a bias or a LayerNorm of one sub-module. One head is
+rows of query, key and value and columns of the attention's output, so it is named as a head within those atoms.
 """
 
 import re
@@ -56,7 +56,9 @@ def targets(expressions: Any, anatomy: Anatomy, key: str) -> frozenset[Target]:
     for expression in several:
         if not isinstance(expression, str):
             raise ConfigError(key, f"{expression!r} is not a region; give words such as `layers 7-12 attention`")
-        meant, *holes = (_Term(words, anatomy, key).targets() for words in re.split(r"\s+except\s+", expression.strip()))
+        meant, *holes = (
+            _Term(words, anatomy, key).targets() for words in re.split(r"\s+except\s+", expression.strip())
+        )
         left = _without(meant, frozenset().union(*holes))
         if not left:
             raise ConfigError(key, f"`{expression}` has nothing in it on this model")
@@ -130,6 +132,10 @@ def _module(name: str) -> Callable[[Atom], bool]:
     return lambda atom: atom.module == name
 
 
+def _inside(module: str, role: str) -> Callable[[Atom], bool]:
+    return lambda atom: atom.inside == (module, role)
+
+
 def _role(name: str) -> Callable[[Atom], bool]:
     return lambda atom: atom.role == name
 
@@ -154,11 +160,7 @@ _WORDS = {
     **{f"{word}s": _SINGULAR[word] for word in ("word", "position", "type", "weight", "layernorm")},
     "biases": _SINGULAR["bias"],
     **{module: _module(module) for module in _MODULES},
-    **{
-        f"{module}.{role}": (lambda atom, module=module, role=role: (atom.module, atom.role) == (module, role))
-        for module in _MODULES
-        for role in ("weight", "bias")
-    },
+    **{f"{module}.{role}": _inside(module, role) for module in _MODULES for role in ("weight", "bias")},
     **{part + ".layernorm": _module(f"{part}.layernorm") for part in PARTS},
 }
 
@@ -258,4 +260,3 @@ def spans(noun: str, numbers: Sequence[int]) -> str:
             runs.append([number])
     said = ",".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
     return f"{noun}{'s' if len(numbers) > 1 else ''} {said}"
-

@@ -82,7 +82,10 @@ class Treatment:
 def describe(treatment: Treatment, layers: int, permuted: str | None = None) -> str:
     """The treatment of a model of so many layers in a table's few words. `permuted` takes the place of the order of
     permuted layers, where all orders share one row."""
-    said = [*_order(treatment.order, permuted), *(_operation(step, treatment.depth(layers)) for step in treatment.steps)]
+    said = [
+        *_order(treatment.order, permuted),
+        *(_operation(step, treatment.depth(layers)) for step in treatment.steps),
+    ]
     if treatment.lr_factor != 1:
         said[-1] += f", lr x{treatment.lr_factor:g}"
     return ", then ".join(said) or "as pretrained"
@@ -93,13 +96,17 @@ def _order(order: tuple[int, ...], permuted: str | None) -> list[str]:
         return []
     if permuted is not None:
         return [permuted]
-    if sorted(order) == list(order):
+    if sorted(set(order)) == list(order):
         return [f"only {regions.spans('layer', order)} left, the others deleted"]
     return ["order " + " ".join(map(str, order))]
 
 
 def _operation(step: Operation, layers: int) -> str:
-    everything = ("embeddings", *(f"layer {n} {part}" for n in range(1, layers + 1) for part in regions.PARTS), "pooler")
+    everything = (
+        "embeddings",
+        *(f"layer {n} {part}" for n in range(1, layers + 1) for part in regions.PARTS),
+        "pooler",
+    )
     where = "everything" if step.regions == everything else regions.in_words(step.regions)
     layer = "" if step.donor_layer is None else f"layer {step.donor_layer} of "
     donor = f"{layer}{step.donor_name or (step.donor or '')[:8]}"

@@ -97,9 +97,17 @@ def trial_of(config: Config, inputs: Inputs | None = None) -> Trial:
 
 def _donor(config: Config, model: Pretrained, inputs: Inputs, found: dict[str, str], name: str) -> Donor:
     """Another model of the same shape, by name or folder; where it lies is noted in `found`."""
-    shape = {"family": model.family, "layers": model.layers, "heads": model.heads, "positions": model.positions}
+    other = dataclasses.replace(
+        config.model,
+        name=name,
+        revision=None,
+        family=model.family,
+        layers=model.layers,
+        heads=model.heads,
+        positions=model.positions,
+    )
     try:
-        donor = inputs.model(dataclasses.replace(config.model, name=name, revision=None, **shape))
+        donor = inputs.model(other)
     except ConfigError as error:
         raise type(error)("donor", error.message) from error
     found[donor.version] = donor.where

@@ -1,4 +1,4 @@
-"""Noise of each tensor's own size is mixed in: reinitialization with a dial, from 0, as pretrained, to 1, noise alone."""
+"""Noise of each tensor's own size is mixed in: reinitialization with a dial, from 0, as pretrained, to 1, noise."""
 
 from bertxfer.trials.schemes.rewriting import AMOUNT, REGION, rewritten
 from bertxfer.trials.schemes.scheme import Request, Steps, scheme

@@ -65,7 +65,9 @@ def _initializer(settings: Mapping[str, Any], kind: str, request: Request) -> In
         return None
     own = settings.get("init") or {}
     if not isinstance(own, Mapping):
-        raise ConfigError("treatments.init", f" {own!r} is not a mapping; give one such as {{distribution: normal, sd: 0.02}}")
+        raise ConfigError(
+            "treatments.init", f" {own!r} is not a mapping; give one such as {{distribution: normal, sd: 0.02}}"
+        )
     known = vars(request.config.init)
     if unknown := [key for key in own if key not in known]:
         raise ConfigError("treatments.init", f"{unknown[0]} is not one of {', '.join(known)}")

@@ -14,7 +14,6 @@ from bertxfer.trials.normal import Step
 from bertxfer.trials.regions import PARTS, Anatomy
 from bertxfer.trials.treatment import REINITIALIZE, Operation
 
-
 Steps = tuple[Step, ...]
 
 
