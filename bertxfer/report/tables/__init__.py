@@ -6,6 +6,7 @@ import pandas as pd
 
 from bertxfer.errors import ConfigError
 from bertxfer.report.figure import Figure
+from bertxfer.report.tables.benefit import benefit
 from bertxfer.report.tables.bootstrapped import bootstrapped
 from bertxfer.report.tables.by_epoch import by_epoch
 from bertxfer.report.tables.columns import columns
@@ -23,6 +24,7 @@ MAKERS: dict[str, Maker] = {
     "summary": summary,
     "medians": medians,
     "differences": differences,
+    "benefit": benefit,
     "correlations": correlations,
     "matrix": matrix,
     "heads": heads,
