@@ -27,7 +27,21 @@ _COUNTS = (
     "seeds of probes",
 )  # columns of tables of tests
 # How columns begin that have numbers of a comparison, and do not say which one it is.
-_NUMBERS = ("p (", "difference", "95%", "effect", "pairs", "share", "benefit", "triples", "Spearman", "Pearson")
+_NUMBERS = (
+    "p (",
+    "difference",
+    "95%",
+    "effect",
+    "pairs",
+    "share",
+    "benefit",
+    "triples",
+    "sd x100",
+    "alone",
+    "rounds",
+    "Spearman",
+    "Pearson",
+)
 _FEW = 8  # values of an axis that are listed one by one
 
 

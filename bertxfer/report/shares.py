@@ -1,9 +1,9 @@
 """The share of a benefit that is left: (score - none) / (full - none), with the set of shares that the seeds allow.
 
 A ratio of means has no t-interval, and one from its standard error is wrong where the benefit is small beside its
-spread. Fieller's set has every share for which the numerator minus that share of the denominator is not told from zero by
-a paired t-test at the 5% level, so it covers the true share as often as a t-interval covers a mean, whatever the benefit
-is. What that costs is its form: where the benefit itself is not told from zero, it has no bound or is everything.
+spread. Fieller's set has every share for which the numerator minus that share of the denominator is not told from zero
+by a paired t-test at the 5% level, so it covers the true share as often as a t-interval covers a mean, whatever the
+benefit is. What that costs is its form: where the benefit is not told from zero, the set has no bound or is everything.
 """
 
 import math
@@ -18,7 +18,7 @@ from scipy import stats
 from bertxfer.report.statistics import FEWEST_PAIRS, LEVEL, counted, flat
 
 Array = NDArray[Any]
-BOUNDED, UNBOUNDED, ANYTHING, UNKNOWN = "bounded", "unbounded", "anything", "unknown"
+BOUNDED, UNBOUNDED, ANYTHING, HARM, UNKNOWN = "bounded", "unbounded", "anything", "harm", "unknown"
 
 
 @dataclass(frozen=True)
@@ -28,17 +28,12 @@ class Share:
     n: int
     gain: float  # the mean of score - none
     benefit: float  # the mean of full - none
-    form: str  # of the set: bounded, unbounded (everything but a gap), anything, or unknown
+    form: str  # of the set: bounded, unbounded (everything but a gap), anything; harm: there is no benefit; unknown
     share: float = math.nan  # only of a benefit that is told from zero: beside another one a ratio says nothing
     low: float = math.nan
     high: float = math.nan
     excluded_low: float = math.nan
     excluded_high: float = math.nan
-
-    @property
-    def is_of_a_benefit(self) -> bool:
-        """Whether there is something to have a share of: not where pretraining is shown to harm."""
-        return not (self.form == BOUNDED and self.benefit < 0)
 
 
 def fieller(gains: Sequence[float] | Array, benefits: Sequence[float] | Array) -> Share:
@@ -55,6 +50,8 @@ def fieller(gains: Sequence[float] | Array, benefits: Sequence[float] | Array) -
     b = means[0] * means[1] - t2 * covariance[0, 1]
     c = means[0] ** 2 - t2 * covariance[0, 0]
     inside = b * b - a * c
+    if a > 0 and means[1] < 0:
+        return Share(n, *means, HARM)
     if a > 0:  # the share itself is in the set, so what is below zero is rounding
         root = math.sqrt(max(0.0, inside))
         return Share(n, *means, BOUNDED, means[0] / means[1], (b - root) / a, (b + root) / a)
@@ -67,7 +64,7 @@ def fieller(gains: Sequence[float] | Array, benefits: Sequence[float] | Array) -
 
 def set_in_words(found: Share) -> str:
     """The set as a cell has it, in percent."""
-    if found.form == UNKNOWN or not found.is_of_a_benefit:
+    if found.form in (UNKNOWN, HARM):
         return "-"
     if found.form == ANYTHING:
         return "anything"
@@ -84,15 +81,13 @@ def in_words(found: Share) -> str:
     if found.form == UNKNOWN:
         size = "the same" if math.isnan(found.share) else f"{_percent(found.share)}% of a benefit of {points}"
         return f"{size} in every one of {found.n} triples: an interval needs some spread"
-    if not found.is_of_a_benefit:
+    if found.form == HARM:
         return f"pretraining lowers the score by {points}: there is no benefit to have a share of"
     if found.form != BOUNDED:
         direction = "higher" if found.benefit >= 0 else "lower"
-        opening = f"the benefit itself ({points} {direction} in {found.n} triples) is not told from zero"
+        may_be = "may be anything" if found.form == ANYTHING else f"has {set_in_words(found)}%"
         return (
-            f"{opening}: the share has {set_in_words(found)}"
-            if found.form == UNBOUNDED
-            else (f"{opening}: the share may be anything")
+            f"the benefit itself ({points} {direction} in {found.n} triples) is not told from zero: the share {may_be}"
         )
     size = f"{_percent(found.share)}% of a benefit of {points}"
     if found.n < FEWEST_PAIRS:

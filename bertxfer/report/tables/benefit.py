@@ -40,7 +40,7 @@ def benefit(results: pd.DataFrame, figure: Figure, store: Store) -> Table:
     data = pd.DataFrame(rows, columns=[*by, *_NUMBERS])
     cells = pd.DataFrame({column: data[column].map(printed.text) for column in by})
     sets = [shares.Share(**{name: row[name] for name in shares.Share.__dataclass_fields__}) for row in rows]
-    cells["share (%)"] = [printed.fixed(100 * one.share, 0) if one.is_of_a_benefit else "-" for one in sets]
+    cells["share (%)"] = [printed.fixed(100 * one.share, 0) for one in sets]
     cells["95% interval"] = [shares.set_in_words(one) for one in sets]
     cells["benefit x100"] = [printed.signed(100 * one.benefit) for one in sets]
     cells["triples"] = [str(one.n) for one in sets]
