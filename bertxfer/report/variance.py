@@ -28,6 +28,8 @@ from bertxfer.report.statistics import FEWEST_PAIRS, LEVEL, counted
 
 Array = NDArray[Any]
 FEWEST_ROUNDS = FEWEST_PAIRS
+_CALLED = {"subsample": "the subsample", "redraw": "the reinitialized weights", "head": "the new classifier"}
+_CALLED |= {"order": "the order of batches"}
 
 
 @dataclass(frozen=True)
@@ -64,21 +66,27 @@ def component(
     low, high = math.nan, math.nan
     if (left > 0)[:, :2].all():
         factor = math.exp(_half(np.log(left[:, 1] / left[:, 0])))
-        low, high = total / factor, min(1.0, total * factor)  # no effect is more than the whole
+        low, high = possible(total / factor), possible(total * factor)
     half = _half(1 - left[:, 2] / left[:, 0]) if (left[:, 0] > 0).all() else math.nan
-    ends = (max(0.0, alone - half), min(1.0, alone + half)) if half == half else (math.nan, math.nan)
+    ends = (possible(alone - half), possible(alone + half))
     return Component(n, variance, effect, total, low, high, alone, *ends)
+
+
+def possible(share: float) -> float:
+    """A share as it can be: by chance an estimate may be below nothing or above the whole."""
+    return share if math.isnan(share) else min(1.0, max(0.0, share))
 
 
 def in_words(found: Component, stream: str) -> str:
     """What a component says, in a sentence."""
+    called = _CALLED.get(stream, stream)
     if found.rounds < 2:
         return f"{counted(found.rounds, 'round')}: nothing can be said about a variance"
     if found.variance == 0:
         return f"the same score in all of {found.rounds} rounds"
     if found.effect == 0:
-        return f"another seed of {stream} changed no score in {found.rounds} rounds"
-    size = f"{100 * found.total:.0f}% of the variance involves {stream}"
+        return f"another seed of {called} changed no score in {found.rounds} rounds"
+    size = f"{100 * possible(found.total):.0f}% of the variance involves {called}"
     if found.rounds < FEWEST_ROUNDS:
         return f"{size} in {found.rounds} rounds: too few for an interval or a claim"
     if math.isnan(found.total_low):

@@ -66,6 +66,13 @@ def test_without_others_there_is_a_total_effect_and_nothing_is_said_of_a_stream_
     assert 0 < found.total_low < found.total < found.total_high and math.isnan(found.alone)
 
 
+def test_a_share_that_chance_puts_above_the_whole_is_told_as_the_whole() -> None:
+    # Every pair is further apart than independent scores are.
+    found = component([0.5, 0.6] * 4, [0.6, 0.5, 0.7, 0.4, 0.6, 0.5, 0.6, 0.5], [0.5, 0.6] * 4)
+    assert found.total > 1 >= found.total_high >= found.total_low
+    assert variance.in_words(found, "order").startswith("100% of the variance involves the order of batches")
+
+
 def test_what_changes_nothing_has_no_interval_and_says_so() -> None:
     still = component([0.5, 0.7] * 3, [0.5, 0.7] * 3, [0.4, 0.6] * 3)
     assert still.effect == 0 and "changed no score in 6 rounds" in variance.in_words(still, "dropout")

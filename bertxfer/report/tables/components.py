@@ -22,7 +22,8 @@ _NUMBERS = ("stream", "unused", "incomplete", *variance.Component.__dataclass_fi
 _EXPLAINED = (
     "A stream's share is of the variance that involves it, alone or together with others: what streams do together "
     "counts for each of them, so the shares need not sum to 100%. Alone: what it does by itself. Each interval is for "
-    "one number, without a correction for many, and too short where only few runs collapse"
+    "one number, without a correction for many, and too short where only few runs collapse. Shares that "
+    "chance puts below 0% or above 100% are shown as that"
 )
 
 
@@ -62,7 +63,7 @@ def _cells(data: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     cells["sd x100, this one"] = [printed.fixed(100 * math.sqrt(value), 2) for value in data["effect"]]
     for name, column in (("share (%)", "total"), ("alone (%)", "alone")):
         ends = zip(data[f"{column}_low"], data[f"{column}_high"], strict=True)
-        cells[name] = [printed.fixed(100 * value, 0) for value in data[column]]
+        cells[name] = [printed.fixed(100 * variance.possible(value), 0) for value in data[column]]
         cells[f"95% interval of {'the share' if column == 'total' else 'alone'}"] = [
             printed.span(100 * low, 100 * high, 0) for low, high in ends
         ]
