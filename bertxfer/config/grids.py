@@ -16,6 +16,7 @@ Axes = dict[str, list[str]]
 _END = r"(\d+|[LH](?:[+-]\d+|/2)?)"
 _UNTIL = re.compile(r"(['\"]?)\s*until\s*\\?\((.*?)\\?\)\s*\1")  # quoted or escaped, as Hydra wants it
 _MOST_ROUNDS = 1000
+_TIED = re.compile(r"seeds\.\w+=seed\+(\d{1,9})")  # a stream's seed that goes with the round's
 _LIST = rf"\[{_END}(, ?{_END})*\]"
 # What scale=tiny makes of a grid. Sizes stay different from each other, so that curves stay different curves.
 TINY_SEEDS, TINY_VALUES, TINY_ROWS, TINY_STEP, TINY_DEV = 2, 4, 16, 8, 32
@@ -64,6 +65,24 @@ def shaped(axes: Axes, shape: Shape | None) -> Axes:
             size = f" on a model of {shape.layers} layers and {shape.heads} heads" if shape else ""
             raise ConfigError(key, f"{words[0].split('=', 1)[1]} has no values{size}")
     return expanded
+
+
+def tied(point: Sequence[str]) -> tuple[str, ...]:
+    """A point in which `seeds.order=seed+1000` is 1000 more than the `seed` of the same point."""
+    if not any(_TIED.fullmatch(word) for word in point):
+        return tuple(point)
+    seed = next((word.split("=", 1)[1] for word in point if word.startswith("seed=")), "")
+    return tuple(_untied(word, seed) for word in point)
+
+
+def _untied(word: str, seed: str) -> str:
+    more = _TIED.fullmatch(word)
+    if more is None:
+        return word
+    key, _, value = word.partition("=")
+    if not seed.isdigit():
+        raise ConfigError(key, f"{value} needs a seed in the same grid, or beside it on the command line: seed: 0..9")
+    return f"{key}={int(seed) + int(more[1])}"
 
 
 def stood_in(axes: Axes, stand_ins: Mapping[str, str]) -> Axes:

@@ -9,7 +9,7 @@ from hydra.core.config_loader import ConfigLoader
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
 
-from bertxfer.config.grids import Axes, is_until
+from bertxfer.config.grids import Axes, is_until, tied
 from bertxfer.errors import BertxferError
 
 
@@ -48,7 +48,7 @@ def holds(grid: Mapping[str, Any], axes: Mapping[str, Any]) -> bool:
 
 def points(grids: Sequence[Axes]) -> list[tuple[str, ...]]:
     """All combinations, grid by grid, each once."""
-    return list(dict.fromkeys(point for grid in grids for point in product(*grid.values())))
+    return list(dict.fromkeys(point for grid in grids for point in map(tied, product(*grid.values()))))
 
 
 def _values(override: Override) -> list[str]:

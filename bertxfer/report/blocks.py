@@ -74,9 +74,18 @@ def _figure(block: Any) -> Figure:
         if type(epoch) is not int or epoch < 1:
             raise ConfigError("figure.epochs", f"{epoch!r} is not an epoch; give whole numbers from 1 on: [3, 5, 10]")
     settings["baseline"] = _baselines(settings.get("baseline", {}))
+    _check_ends(settings.get("benefit", {}))
     if kind.x is not None:
         settings["x"] = kind.x
     return Figure(**settings)
+
+
+def _check_ends(given: Any) -> None:
+    """The share of a benefit is told between two ends, and which is which must be said."""
+    shape = isinstance(given, Mapping) and all(isinstance(where, Mapping) and where for where in given.values())
+    if given and not (shape and set(given) == {"none", "full"}):
+        example = "{none: {scheme: scratch}, full: {treatment_text: as pretrained}}"
+        raise ConfigError("figure.benefit", f"{given!r} is not two selections; give for example {example}")
 
 
 def _is_metric(name: str) -> bool:

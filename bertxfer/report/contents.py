@@ -26,6 +26,22 @@ _COUNTS = (
     "seeds",
     "seeds of probes",
 )  # columns of tables of tests
+# How columns begin that have numbers of a comparison, and do not say which one it is.
+_NUMBERS = (
+    "p (",
+    "difference",
+    "95%",
+    "effect",
+    "pairs",
+    "share",
+    "benefit",
+    "triples",
+    "sd x100",
+    "alone",
+    "rounds",
+    "Spearman",
+    "Pearson",
+)
 _FEW = 8  # values of an axis that are listed one by one
 
 
@@ -177,13 +193,7 @@ def findings(made: Table) -> tuple[str, list[Finding]] | None:
     cells = made.cells
     if "in words" not in cells or cells.empty:
         return None
-    numbers = [
-        column
-        for column in cells.columns
-        if column.startswith(
-            ("p (", "difference", "95%", "effect", "pairs", "in words", "Spearman", "Pearson", *_COUNTS)
-        )
-    ]
+    numbers = [column for column in cells.columns if column.startswith((*_NUMBERS, "in words", *_COUNTS))]
     names = [column for column in cells.columns if column not in (*numbers, *_COUNTS, "measure")]
     lines = []
     for row in cells.to_dict("records"):

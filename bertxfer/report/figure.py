@@ -19,6 +19,8 @@ class Figure:
     where: dict[str, Any] = field(default_factory=dict)  # only these trials are drawn
     # The trials that differences are taken from: a name, and which they are. One may be given without a name.
     baseline: dict[str, dict[str, Any]] = field(default_factory=dict)
+    # The two ends of the table benefit: {none, full}, and the trials of each.
+    benefit: dict[str, dict[str, Any]] = field(default_factory=dict)
     levels: dict[str, dict[str, Any]] = field(default_factory=dict)  # dashed lines: a name, and the trials it averages
     dashed: dict[str, str] = field(default_factory=dict)  # {experiment, x}: another experiment, over the same x
     measure: Any = None  # attention: a measure or several; weights: {reference, module, value}; epochs: score, dev_loss

@@ -9,7 +9,7 @@ from hydra.core.global_hydra import GlobalHydra
 
 from bertxfer.config import grids, schema
 from bertxfer.config.grids import Shape
-from bertxfer.config.overrides import axes_of
+from bertxfer.config.overrides import axes_of, points
 from bertxfer.errors import ConfigError
 from tests.helpers.commands import Run, only_line
 from tests.helpers.configs import composed
@@ -114,3 +114,11 @@ def test_groups_exist_for_what_stands_in() -> None:
         tasks = GlobalHydra.instance().config_loader().get_group_options("task")
     stand_ins = composed().model.stand_ins
     assert stand_ins and set(stand_ins) | set(stand_ins.values()) <= set(tasks)
+
+
+def test_a_streams_seed_may_go_with_the_rounds() -> None:
+    grid = grids.shaped(axes_of(["seed=3,5", "seeds.order=seed+1000", "k=1"]), BERT)
+    assert points([grid]) == [("seed=3", "seeds.order=1003", "k=1"), ("seed=5", "seeds.order=1005", "k=1")]
+    with pytest.raises(ConfigError, match=r"seeds\.order: seed\+1000 needs a seed"):
+        points([axes_of(["seeds.order=seed+1000"])])
+    assert points([axes_of(["seed=1", "seeds.head=7"])]) == [("seed=1", "seeds.head=7")]

@@ -63,6 +63,7 @@ TRIALS = {
     "kovaleva2019/table1": 7 * 3,
     "kovaleva2019/fig5": 7,
     "kovaleva2019/fig6": 7,
+    "dodge2020/components": 4 * 20 * (7 + 6),  # with all layers kept nothing is redrawn
 }
 
 
@@ -70,6 +71,7 @@ TRIALS = {
 WITHOUT_CLAIMS = {
     *(f"cs224n2020/fig{number}" for number in (1, 4, 7, 8, 9, 10)),
     "cs224n2020/wanted_chains",
+    "dodge2020/components",
     "kovaleva2019/fig6",
     "singh2020/fig5b",
     "tamkin2020/fig5",

@@ -29,6 +29,14 @@ def test_a_seed_at_a_time_and_the_baseline_first() -> None:
     assert whole(trials, {one.id for one in ordered[1:]}) == (2, 3)
 
 
+def test_another_order_of_batches_is_run_beside_the_trial_that_it_differs_from() -> None:
+    words = ("scheme=incremental", "k=6", "data.n=16")
+    trials = [trial(*words, f"seed={seed}", *more) for more in (("seeds.order=1000",), ()) for seed in (1, 0)]
+    assert [one.science.seeds["head"] for one in in_rounds(trials)] == [0, 0, 1, 1]
+    draws = [trial(*words, f"seed={seed}", f"seeds.order={order}") for seed in (0, 1) for order in (1, 0)]
+    assert [round_of(one.science) for one in in_rounds(draws)] == [0, 1, 0, 1]
+
+
 def test_a_sweep_killed_at_any_moment_has_at_most_one_round_that_is_not_whole(
     bertxfer: Run, start: Start, shallow_model: Path, tmp_path: Path
 ) -> None:

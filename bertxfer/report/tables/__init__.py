@@ -6,10 +6,12 @@ import pandas as pd
 
 from bertxfer.errors import ConfigError
 from bertxfer.report.figure import Figure
+from bertxfer.report.tables.benefit import benefit
 from bertxfer.report.tables.bootstrapped import bootstrapped
 from bertxfer.report.tables.by_epoch import by_epoch
 from bertxfer.report.tables.columns import columns
 from bertxfer.report.tables.comparing import correlations, differences
+from bertxfer.report.tables.components import components
 from bertxfer.report.tables.heads import heads, quartiles_by_head, quartiles_by_layer
 from bertxfer.report.tables.matrix import matrix
 from bertxfer.report.tables.probing import probing_correlations
@@ -23,6 +25,8 @@ MAKERS: dict[str, Maker] = {
     "summary": summary,
     "medians": medians,
     "differences": differences,
+    "benefit": benefit,
+    "components": components,
     "correlations": correlations,
     "matrix": matrix,
     "heads": heads,
