@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from bertxfer.claims.case import OF_ANALYSES, Case, Row, cases
-from bertxfer.claims.claim import ANALYSES, EXTREME, Claim
+from bertxfer.claims.claim import ANALYSES, EXTREME, SCORED, Claim
 from bertxfer.claims.progress import Decision, ValueOf, decide
 from bertxfer.claims.verdict import share
 from bertxfer.config import grids
@@ -16,6 +16,7 @@ from bertxfer.errors import ConfigError
 from bertxfer.sweeps import columns
 from bertxfer.sweeps.sweep import Point
 from bertxfer.tasks.metrics import METRICS
+from bertxfer.trials.analyses import alphas
 from bertxfer.trials.rounds import round_of
 from bertxfer.trials.trial import COURSE
 
@@ -52,7 +53,8 @@ def _row(point: Point) -> dict[str, Any]:
     trial = point.trial
     typed = {**columns.of_trial(trial), **columns.typed_at(point), "model": trial.science.model.version}
     outputs = (*trial.outputs, *([COURSE] if trial.follows_course else []))
-    return {**typed, "round": round_of(trial.science), "headline": trial.headline, "outputs": outputs}
+    read = {"headline": trial.headline, "outputs": outputs, "alphas": alphas()}
+    return {**typed, "round": round_of(trial.science), **read}
 
 
 def _rank(axis: str) -> tuple[int, str]:
@@ -78,8 +80,8 @@ def _measured(claim: Claim, rows: Sequence[Row]) -> list[Row]:
         of_task = METRICS[row["task.kind"]]
         if claim.analysis is None:
             return claim.of_result is None or claim.of_result in of_task
-        in_course = claim.analysis == COURSE and read in of_task
-        return claim.analysis in row["outputs"] and (read in ANALYSES[claim.analysis] or in_course)
+        by_name = claim.analysis in SCORED and read in of_task
+        return claim.analysis in row["outputs"] and (read in ANALYSES[claim.analysis] or by_name)
 
     return [row for row in rows if is_there(row)]
 
