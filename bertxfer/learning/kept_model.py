@@ -59,7 +59,9 @@ def read(trial: Trial, folder: Path) -> HeadedModel:
         model.load_state_dict({name: stored[theirs] for name, theirs in names.items()})
     except (OSError, SafetensorError, KeyError, RuntimeError) as error:
         reason = " ".join(str(error).split())
-        raise BertxferError(f"{folder} cannot be read ({reason[:200]}); move it away and run {trial.id} again") from error
+        raise BertxferError(
+            f"{folder} cannot be read ({reason[:200]}); move it away and run {trial.id} again"
+        ) from error
     return model
 
 

@@ -20,7 +20,12 @@ def weights_of(model: nn.Module) -> dict[str, Tensor]:
 
 
 def along(
-    model: nn.Module, ends: tuple[Weights, Weights], alphas: Sequence[float], dev: Dataset, trial: Trial, device: torch.device
+    model: nn.Module,
+    ends: tuple[Weights, Weights],
+    alphas: Sequence[float],
+    dev: Dataset,
+    trial: Trial,
+    device: torch.device,
 ) -> list[dict[str, Any]]:
     """The dev loss and every metric at each alpha: the first weights at 0, the others at 1, exactly. The model is left
     with whichever were the last."""

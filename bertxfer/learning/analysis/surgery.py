@@ -27,8 +27,8 @@ def measure(finished: Finished) -> Rows:
     `pretrained` and `treated` are the encoders of `references`, place by place. A region that the treatment
     reinitialized is pretrained in the one and freshly drawn in the other. Where the treatment put layers into another
     order, place 3 set back to `pretrained` has BERT's layer 3, as before the treatment, and set back to `treated` the
-    layer that the treatment put there. Where it deleted layers, places are counted among those that are left, and a place
-    is set back to the pretrained layer that stands there.
+    layer that the treatment put there. Where it deleted layers, places are counted among those that are left, and each
+    is set back to the pretrained layer that is left there.
     """
     surgery = _Surgery(finished)
     rows = [surgery.row(None, None, INTACT)]
