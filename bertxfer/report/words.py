@@ -28,6 +28,7 @@ COLUMNS = {
     "task": "task",
     "intermediate": "intermediate task",
     "epoch": "epochs",
+    "alpha": "share of the way from the start (0) to the end of fine-tuning (1)",
     "step": "iterations",
     "reinit_lr_factor": "learning rate of reinitialized layers",
     "keep_layernorm": "LayerNorm of reinitialized layers",
