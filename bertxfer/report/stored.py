@@ -64,7 +64,7 @@ def attention(ids: Iterable[str], store: Store) -> pd.DataFrame:
 
 
 def surgery(ids: Iterable[str], store: Store) -> pd.DataFrame:
-    """surgery.parquet of these trials: `id`, and the dev loss and every metric after each operation on a layer or part."""
+    """surgery.parquet of these trials: `id`, and the dev loss and every metric after each operation on a region."""
     return _parquets("surgery", ids, store, ["layer", "module", "operation", "dev_loss"])
 
 

@@ -21,7 +21,8 @@ from bertxfer.trials.trial import Trial
 MODEL = "model"
 # Both have the same tensors, and one dev set and its loss stand for both.
 _ALIKE = ("model.version", "model.pooling", "depth", "task.", "data.max_length", "data.stride", "data.dev_n")
-_MAY_DIFFER = ("task.name", "task.watched")  # what a task is called, and what was looked at while training
+_MAY_DIFFER = ("task.watched",)  # what was looked at while training
+_WHOLE = {"model.version": "the model", "task.name": "the task", "task.version": "the task"}
 
 
 @dataclass(frozen=True)
@@ -81,8 +82,8 @@ def _refuse_unlike(first: Trial, second: Trial) -> None:
     one, other = ({**flatten(trial.science.as_dict()), "depth": trial.science.depth} for trial in (first, second))
     keys = [key for key in one | other if key.startswith(_ALIKE) and key not in _MAY_DIFFER]
     if unlike := [key for key in keys if one.get(key) != other.get(key)]:
-        shown = "the model" if "model.version" in unlike else "the task" if "task.version" in unlike else unlike[0]
-        raise BertxferError(f"{first.id} and {second.id} differ in {shown}, so there is no line between their models")
+        what = next((words for key, words in _WHOLE.items() if key in unlike), unlike[0])
+        raise BertxferError(f"{first.id} and {second.id} differ in {what}, so there is no line between their models")
 
 
 def _other_bits(trial: Trial) -> str:
