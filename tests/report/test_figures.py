@@ -294,23 +294,23 @@ def test_surgery_is_a_line_for_each_operation_beside_the_model_as_it_is(tmp_path
     drawn = _draw(places, store, kind="surgery", interval="none")
     lines = {(mark["series"], mark["x"]): mark["y"] for mark in _marks(drawn, "mean")}
     assert lines == {
-        ("set back to pretrained", 0): pytest.approx(0.6),
-        ("set back to pretrained", 1): pytest.approx(0.2),
-        ("set back to pretrained", 2): pytest.approx(0.3),
+        ("back to pretrained", 0): pytest.approx(0.6),
+        ("back to pretrained", 1): pytest.approx(0.2),
+        ("back to pretrained", 2): pytest.approx(0.3),
         ("reinitialized", 1): pytest.approx(0.202),
         ("reinitialized", 2): pytest.approx(0.302),
         ("left out", 1): pytest.approx(0.203),
         ("left out", 2): pytest.approx(0.303),
     }
     (level,) = _marks(drawn, "level")
-    assert (level["series"], level["y"], level["n"]) == ("as fine-tuned", pytest.approx(0.95), 2)
+    assert (level["series"], level["y"], level["n"]) == ("intact", pytest.approx(0.95), 2)
     assert "1 finished trials have no surgery.parquet; run them with analysis=[surgery]." in drawn.marks.notes
     how = {"module": "attention", "operation": ["treated"], "value": "change"}
     change = _draw(places, store, kind="surgery", measure=how)
     # 0.1 + 0.01 + 0.001 and 0.3 + ... from 0.9 and 1.0: the two trials' own changes are averaged.
     assert [(m["series"], m["x"], m["y"]) for m in _marks(change, "mean")] == [
-        ("attention set back to before fine-tuning", 1, pytest.approx((-78.9 - 68.9) / 2)),
-        ("attention set back to before fine-tuning", 2, pytest.approx((-68.9 - 58.9) / 2)),
+        ("attention back to start", 1, pytest.approx((-78.9 - 68.9) / 2)),
+        ("attention back to start", 2, pytest.approx((-68.9 - 58.9) / 2)),
     ]
     assert [mark["y"] for mark in _marks(change, "level")] == [0.0]
     assert "layer 0" not in change.explanation.lower()
@@ -340,10 +340,10 @@ def test_similarity_is_a_line_for_each_pair_and_a_path_one_for_each_series(tmp_p
     drawn = _draw(places, store, kind="similarity", series="k", measure=how)
     lines = {(mark["series"], mark["x"]): mark["y"] for mark in _marks(drawn, "mean")}
     assert lines == {
-        (f"{k}, pretrained and {model}", layer): pytest.approx(value - layer / 10 + 0.01 - k / 100)
+        (f"{k}, pretrained – {model}", layer): pytest.approx(value - layer / 10 + 0.01 - k / 100)
         for k in (3, 6)
         for layer in (0, 1)
-        for model, value in (("fine-tuned", 0.5), ("before fine-tuning", 0.9))
+        for model, value in (("fine-tuned", 0.5), ("start", 0.9))
     }
     loss = _draw(places, store, kind="path", series="k")
     assert {(mark["series"], mark["x"]): mark["y"] for mark in _marks(loss, "mean")} == {

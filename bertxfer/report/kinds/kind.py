@@ -16,6 +16,7 @@ from bertxfer.store.store import Store
 MakeMarks = Callable[[Figure, pd.DataFrame, Store, pd.DataFrame | None], Marks]
 MakeChart = Callable[[Figure, Marks], Chart]
 Caption = Callable[[Figure, Marks], str]
+START = " Start: what fine-tuning began with."
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,12 @@ import pandas as pd
 from bertxfer.report import analysed, charts, stored
 from bertxfer.report.charts import Chart
 from bertxfer.report.figure import Figure
-from bertxfer.report.kinds.kind import Choice, Kind, over_seeds
+from bertxfer.report.kinds.kind import START, Choice, Kind, over_seeds
 from bertxfer.report.marks import Marks
 from bertxfer.store.store import Store
 from bertxfer.trials.analyses import PAIRS
 
-_WORDS = {"pretrained": "pretrained", "treated": "before fine-tuning", "finetuned": "fine-tuned"}
+_WORDS = {"pretrained": "pretrained", "treated": "start", "finetuned": "fine-tuned"}
 _REFERENCES, _MODELS = (tuple(dict.fromkeys(names)) for names in zip(*PAIRS, strict=True))
 
 
@@ -20,7 +20,7 @@ def marks(figure: Figure, results: pd.DataFrame, store: Store, dashed: pd.DataFr
         chosen = found["reference"].isin(figure.measure["reference"]) & found["model"].isin(figure.measure["model"])
         each = found[chosen]
         pairs = zip(each["reference"], each["model"], strict=True)
-        named = [f"{_WORDS[reference]} and {_WORDS[model]}" for reference, model in pairs]
+        named = [f"{_WORDS[reference]} – {_WORDS[model]}" for reference, model in pairs]
         parts.append(analysed.lines(places, each.assign(x=each["layer"], series=named), figure, notes, ("series",)))
     return analysed.together(parts)
 
@@ -30,7 +30,7 @@ def chart(figure: Figure, marks: Marks) -> Chart:
 
 
 def caption(figure: Figure, marks: Marks) -> str:
-    return f"Layer 0: what the embeddings give. {over_seeds(figure, marks)}"
+    return f"Layer 0: what the embeddings give.{START} {over_seeds(figure, marks)}"
 
 
 KIND = Kind(

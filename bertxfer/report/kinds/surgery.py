@@ -6,20 +6,19 @@ from bertxfer.report import analysed, charts, stored
 from bertxfer.report.charts import Chart
 from bertxfer.report.courses import KEYS, LOSS
 from bertxfer.report.figure import Figure
-from bertxfer.report.kinds.kind import Choice, Kind, over_seeds
+from bertxfer.report.kinds.kind import START, Choice, Kind, over_seeds
 from bertxfer.report.marks import Marks, means
 from bertxfer.store.store import Store
 from bertxfer.trials.analyses import INTACT, MODULES, OPERATIONS, WHOLE
 
 CHANGE = "change"  # of the score, from the same trial's model as it is
 _OPERATIONS = {
-    "pretrained": "set back to pretrained",
-    "treated": "set back to before fine-tuning",
+    "pretrained": "back to pretrained",
+    "treated": "back to start",
     "reinitialized": "reinitialized",
     "skipped": "left out",
 }
 _MODULES = {WHOLE: "", "attention": "attention ", "feedforward": "feed-forward part "}
-_AS_IT_IS = "as fine-tuned"
 
 
 def marks(figure: Figure, results: pd.DataFrame, store: Store, dashed: pd.DataFrame | None) -> Marks:
@@ -33,7 +32,9 @@ def marks(figure: Figure, results: pd.DataFrame, store: Store, dashed: pd.DataFr
             both = each.merge(intact.rename(columns={"y": "intact"}), on=KEYS)
             each, intact = both.assign(y=100 * (both["y"] - both["intact"])), intact.assign(y=intact["y"] * 0)
         made = analysed.lines(places, each, figure, notes, ("series",))
-        parts.append(Marks(pd.concat([made.data, _level(places, intact)], ignore_index=True), made.notes))
+        parts.append(
+            Marks(pd.concat([made.data, _level(places, intact, value == CHANGE)], ignore_index=True), made.notes)
+        )
     return analysed.together(parts)
 
 
@@ -48,9 +49,10 @@ def _operated(figure: Figure, found: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def _level(places: pd.DataFrame, intact: pd.DataFrame) -> pd.DataFrame:
+def _level(places: pd.DataFrame, intact: pd.DataFrame, zero: bool) -> pd.DataFrame:
+    """The model as fine-tuned. Changes from it have one for all series: zero."""
     done = places[places["state"] == "done"].drop(columns="y").merge(intact, on=KEYS)
-    named = [f"{series}, {_AS_IT_IS}" if series else _AS_IT_IS for series in done["series"]]
+    named = [f"{series}, {INTACT}" if series and not zero else INTACT for series in done["series"]]
     return means(done.assign(series=named), "none", "level").assign(x=None)
 
 
@@ -62,7 +64,9 @@ def chart(figure: Figure, marks: Marks) -> Chart:
 
 def caption(figure: Figure, marks: Marks) -> str:
     embeddings = " Layer 0: the embeddings." if (marks.data["x"] == 0).any() else ""
-    return f"One region of the fine-tuned model at a time, without training.{embeddings} {over_seeds(figure, marks)}"
+    start = START if "treated" in figure.measure["operation"] else ""
+    what = "One region of the fine-tuned model at a time, without training."
+    return f"{what}{embeddings}{start} {over_seeds(figure, marks)}"
 
 
 KIND = Kind(
