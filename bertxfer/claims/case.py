@@ -23,8 +23,8 @@ _EXPANDED = {
     "path": ("alpha", "alphas"),
 }
 # Chosen among an analysis' rows, and no columns of a trial.
-_OF_ANALYSIS = ("module", "reference", "compared", "operation")
-OF_ANALYSES = ("epoch", "alpha", *_OF_ANALYSIS)  # what a claim may name where it reads an analysis
+OF_ROWS = ("module", "reference", "compared", "operation")
+OF_ANALYSES = ("epoch", "alpha", *OF_ROWS)  # what a claim may name where it reads an analysis
 _ALIKE = ("data.", "training.", "optimizer.", "model.", "probe.", "task.name")  # what trials are trained on, and how
 _NO_CASES = ("seed", "round", "id", "headline")
 
@@ -203,7 +203,7 @@ def _reading(claim: Claim, row: Row) -> Reading:
     if claim.analysis is None:
         return Reading(row["id"], claim.of_result or row["headline"])
     column, _ = _EXPANDED[claim.analysis]
-    at = {column: row[column], **{name: claim.where[name] for name in _OF_ANALYSIS if name in claim.where}}
+    at = {column: row[column], **{name: claim.where[name] for name in OF_ROWS if name in claim.where}}
     return Reading(row["id"], _of_headline(claim, row), tuple(sorted(at.items())))
 
 
@@ -229,7 +229,7 @@ def _each(told: Any) -> Sequence[Any]:
 
 
 def _chosen(rows: Sequence[Row], where: Mapping[str, Any]) -> list[Row]:
-    asked = {name: value for name, value in where.items() if name not in _OF_ANALYSIS}
+    asked = {name: value for name, value in where.items() if name not in OF_ROWS}
     return [row for row in rows if all(_has(row.get(name), value) for name, value in asked.items())]
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from bertxfer.claims.case import OF_ANALYSES, Case, Row, cases
+from bertxfer.claims.case import OF_ANALYSES, OF_ROWS, Case, Row, cases
 from bertxfer.claims.claim import ANALYSES, EXTREME, SCORED, Claim
 from bertxfer.claims.progress import Decision, ValueOf, decide
 from bertxfer.claims.verdict import share
@@ -68,6 +68,8 @@ def _refuse_unknown(claims: Iterable[Claim], rows: Sequence[Mapping[str, Any]]) 
         of_no_task = claim.of_result is not None and not any(claim.of_result in of_kind for of_kind in METRICS.values())
         if of_no_task or (claim.analysis is not None and not _measured(claim, rows)):
             raise ConfigError(f"claims.{claim.name}.metric", _unmeasured(claim, rows))
+        for column in sorted(claim.named & {*OF_ROWS}):  # its two sides would be the same rows
+            raise ConfigError(f"claims.{claim.name}", f"{column!r} holds for a whole claim; give it in `where`")
         for column in sorted({*claim.named, *claim.where} - {"all"} - known):
             raise ConfigError(f"claims.{claim.name}", f"{column!r} is not a column: it is no key of a config")
 
