@@ -393,6 +393,22 @@ def verify(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
     return 0 if all(verdict.agrees for verdict in verdicts) else 1
 
 
+@verb("trial trial", "evaluates the models on the straight line between two finished trials, and says the barrier")
+def path(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
+    from bertxfer.errors import BertxferError
+    from bertxfer.store.store import Store
+    from bertxfer.sweeps import paths
+
+    parser.add_argument("first", help="the id of a trial that was run with keep=model")
+    parser.add_argument("last", help="that of another one, of the same model and task")
+    parser.add_argument("--steps", type=int, default=10, help="into which the line is divided (10)")
+    args = parser.parse_args(words)
+    if args.steps < 2:
+        raise BertxferError(f"--steps {args.steps} leaves nothing between the ends; give at least 2")
+    print(paths.cross((args.first, args.last), Store(args.output_dir.absolute()), args.steps))
+    return 0
+
+
 @verb("other", "takes the finished trials of another results folder or of a packed file, each checked")
 def merge(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
     from bertxfer.store.store import Store

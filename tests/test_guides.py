@@ -70,7 +70,7 @@ def test_the_guides_scheme_is_in_help_and_explained(copy: Path) -> None:
 def test_the_guides_analysis_leaves_its_rows(copy: Path) -> None:
     schema = copy / "bertxfer" / "config" / "schema.py"
     registered = schema.read_text().replace(
-        'outputs("weights", "attention")', 'outputs("weights", "attention", "biases")'
+        'outputs("weights", "attention", ', 'outputs("weights", "attention", "biases", '
     )
     assert registered != schema.read_text()
     schema.write_text(registered)

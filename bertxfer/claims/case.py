@@ -9,13 +9,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bertxfer.claims.claim import CONCORDANT, DIFFERENCE, EXTREME, RANK, Claim, Side
+from bertxfer.claims.claim import CONCORDANT, DIFFERENCE, EXTREME, RANK, SCORED, Claim, Side
 
 Row = Mapping[str, Any]  # a place of the grids with its trial: its columns, and `id`, `round`, `headline`
-# The columns that an analysis adds to a trial, each with the column that says how far it goes, from 1.
-_EXPANDED = {"attention": ("layer", "model.layers"), "weights": ("layer", "model.layers"), "course": ("epoch", None)}
-_OF_ANALYSIS = ("module", "reference", "compared")  # chosen among an analysis' rows, and no columns of a trial
-OF_ANALYSES = ("epoch", *_OF_ANALYSIS)  # what a claim may name where it reads an analysis
+# The columns that an analysis adds to a trial, each with the column that says which values it has: these, or from 1 on.
+_LAYER = ("layer", "model.layers")
+_EXPANDED = {
+    "attention": _LAYER,
+    "weights": _LAYER,
+    "surgery": _LAYER,
+    "similarity": _LAYER,
+    "course": ("epoch", "training.epochs"),
+    "path": ("alpha", "alphas"),
+}
+# Chosen among an analysis' rows, and no columns of a trial.
+OF_ROWS = ("module", "reference", "compared", "operation")
+OF_ANALYSES = ("epoch", "alpha", *OF_ROWS)  # what a claim may name where it reads an analysis
 _ALIKE = ("data.", "training.", "optimizer.", "model.", "probe.", "task.name")  # what trials are trained on, and how
 _NO_CASES = ("seed", "round", "id", "headline")
 
@@ -194,22 +203,33 @@ def _reading(claim: Claim, row: Row) -> Reading:
     if claim.analysis is None:
         return Reading(row["id"], claim.of_result or row["headline"])
     column, _ = _EXPANDED[claim.analysis]
-    at = {column: row[column], **{name: claim.where[name] for name in _OF_ANALYSIS if name in claim.where}}
-    metric = f"course.{row['headline']}" if claim.metric == "course.score" else claim.metric
-    return Reading(row["id"], metric, tuple(sorted(at.items())))
+    at = {column: row[column], **{name: claim.where[name] for name in OF_ROWS if name in claim.where}}
+    return Reading(row["id"], _of_headline(claim, row), tuple(sorted(at.items())))
+
+
+def _of_headline(claim: Claim, row: Row) -> str:
+    """A metric with the task's own in place of `score`; a change is one of that."""
+    analysis, _, name = claim.metric.partition(".")
+    if analysis not in SCORED:
+        return claim.metric
+    named = {"score": f"{analysis}.{row['headline']}", "change": f"{analysis}.change.{row['headline']}"}
+    return named.get(name, claim.metric)
 
 
 def _expanded(claim: Claim, rows: Sequence[Row]) -> list[Row]:
-    """Once for each layer or epoch, where a claim is about an analysis."""
+    """Once for each layer, epoch or alpha, where a claim is about an analysis."""
     if claim.analysis is None:
         return list(rows)
-    column, longest = _EXPANDED[claim.analysis]
-    counts = [int(row[longest or "training.epochs"]) for row in rows]
-    return [{**row, column: n} for row, count in zip(rows, counts, strict=True) for n in range(1, count + 1)]
+    column, told = _EXPANDED[claim.analysis]
+    return [{**row, column: value} for row in rows for value in _each(row[told])]
+
+
+def _each(told: Any) -> Sequence[Any]:
+    return told if isinstance(told, (list, tuple)) else range(1, int(told) + 1)
 
 
 def _chosen(rows: Sequence[Row], where: Mapping[str, Any]) -> list[Row]:
-    asked = {name: value for name, value in where.items() if name not in _OF_ANALYSIS}
+    asked = {name: value for name, value in where.items() if name not in OF_ROWS}
     return [row for row in rows if all(_has(row.get(name), value) for name, value in asked.items())]
 
 

@@ -23,7 +23,13 @@ ANALYSES = {
     "attention": ("similarity", "to_sep", "to_cls"),
     "weights": ("distance", "norm", "relative"),
     "course": ("score", "dev_loss"),
+    "surgery": ("score", "change", "dev_loss"),
+    "similarity": ("cka",),
+    "path": ("score", "dev_loss", "barrier"),
 }
+# Those that have every metric of the task, each by its name; `score` is the task's own.
+SCORED = ("course", "surgery", "path")
+_IN_POINTS = ("score", "change")
 
 _WANTS = {
     "more": (DIFFERENCE, MORE),
@@ -87,7 +93,11 @@ class Claim:
 
     @property
     def is_in_points(self) -> bool:
-        return self.kind in (DIFFERENCE, EXTREME) and (self.analysis is None or self.metric == "course.score")
+        return self.kind in (DIFFERENCE, EXTREME) and self._is_score
+
+    @property
+    def _is_score(self) -> bool:
+        return self.analysis is None or (self.analysis in SCORED and self.metric.split(".", 1)[-1] in _IN_POINTS)
 
 
 def claims_of(block: Any) -> list[Claim]:

@@ -227,7 +227,8 @@ class Config:
     seed: int = 0
     seeds: Seeds = field(default_factory=Seeds)
     # What a trial leaves beside its result: not part of its id.
-    analysis: Any = outputs("weights", "attention")  # what fine-tuning changed: names in learning/analysis/
+    # What fine-tuning changed, and where: names in learning/analysis/.
+    analysis: Any = outputs("weights", "attention", "surgery", "similarity", "path")
     keep: Any = outputs("model")  # the fine-tuned model, as a Hugging Face folder
     artifacts: ArtifactSettings = field(default_factory=ArtifactSettings)
     runtime: Runtime = field(default_factory=Runtime)

@@ -9,15 +9,19 @@ from typing import Any
 import torch
 import transformers
 import yaml
-from safetensors.torch import save_file
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
 
-from bertxfer.learning import encoders
+from bertxfer.errors import BertxferError
+from bertxfer.learning import encoders, treating
 from bertxfer.learning.heads import HeadedModel
 from bertxfer.system.files import umask
 from bertxfer.system.processes import signature
 from bertxfer.trials import chains
 from bertxfer.trials.families import WholeModel, family_of
 from bertxfer.trials.trial import Trial
+
+HEAD = "head.safetensors"  # beside an encoder that has no class with such a head
 
 
 def write(trial: Trial, model: HeadedModel, folder: Path) -> None:
@@ -40,6 +44,27 @@ def write(trial: Trial, model: HeadedModel, folder: Path) -> None:
         raise
 
 
+def read(trial: Trial, folder: Path) -> HeadedModel:
+    """The model of a folder that `write` wrote, as the trial ended with it."""
+    science = trial.science
+    encoder = encoders.load(trial.model_at, science.model)
+    treating.shorten(encoder, family_of(science.model.family), science.depth)
+    model = HeadedModel(encoder, science)
+    whole = family_of(science.model.family).whole.get(science.model.pooling)
+    try:
+        stored = load_file(folder / "model.safetensors")
+        if whole is None:
+            stored = {f"encoder.{name}": tensor for name, tensor in stored.items()} | load_file(folder / HEAD)
+        names = {name: name if whole is None else whole.name_of(name) for name, _ in model.named_parameters()}
+        model.load_state_dict({name: stored[theirs] for name, theirs in names.items()})
+    except (OSError, SafetensorError, KeyError, RuntimeError) as error:
+        reason = " ".join(str(error).split())
+        raise BertxferError(
+            f"{folder} cannot be read ({reason[:200]}); move it away and run {trial.id} again"
+        ) from error
+    return model
+
+
 def _in_class(whole: WholeModel, model: HeadedModel, trial: Trial) -> Any:
     config: Any = model.encoder.config
     labels = trial.science.task.labels or (["score"] if trial.science.task.kind == "regression" else [])
@@ -58,7 +83,7 @@ def _write_encoder(model: HeadedModel, folder: Path) -> None:
     encoder: Any = model.encoder
     encoder.save_pretrained(folder)
     head = {n: t.detach().cpu().contiguous() for n, t in model.state_dict().items() if not n.startswith("encoder.")}
-    save_file(head, folder / "head.safetensors")
+    save_file(head, folder / HEAD)
 
 
 def _card(trial: Trial, whole: WholeModel | None) -> str:

@@ -75,6 +75,8 @@ def _figure(block: Any) -> Figure:
             raise ConfigError("figure.epochs", f"{epoch!r} is not an epoch; give whole numbers from 1 on: [3, 5, 10]")
     settings["baseline"] = _baselines(settings.get("baseline", {}))
     _check_ends(settings.get("benefit", {}))
+    if kind.measures:
+        settings["measure"] = _measure(settings.get("measure") or {}, kind)
     if kind.x is not None:
         settings["x"] = kind.x
     return Figure(**settings)
@@ -91,6 +93,26 @@ def _check_ends(given: Any) -> None:
 def _is_metric(name: str) -> bool:
     of_kinds = (known for kind in METRICS.values() for known in kind)
     return name.startswith("metrics.") and name.removeprefix("metrics.") in of_kinds
+
+
+def _measure(given: Any, kind: Kind) -> dict[str, tuple[str, ...]]:
+    """Every key of a kind's `measure`, each with the words that were chosen."""
+    plain = given if isinstance(given, Mapping) else {next(iter(kind.measures)): given}
+    for key in plain:
+        if key not in kind.measures:
+            known = ", ".join(kind.measures)
+            raise ConfigError(f"figure.measure.{key}", f"there is no such key; kind={kind.name} has {known}")
+    chosen = {}
+    for key, choice in kind.measures.items():
+        value = plain.get(key)
+        words = choice.usual if value is None else tuple(value) if isinstance(value, (list, tuple)) else (value,)
+        for word in words:
+            if word not in choice.options:
+                raise ConfigError(f"figure.measure.{key}", f"{word!r} is not one of {', '.join(choice.options)}")
+        if not words or (len(words) > 1 and not choice.several):
+            raise ConfigError(f"figure.measure.{key}", f"takes one of {', '.join(choice.options)}")
+        chosen[key] = words
+    return chosen
 
 
 def _check_center(settings: dict[str, Any], kind: Kind) -> None:

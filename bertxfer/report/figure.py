@@ -23,7 +23,9 @@ class Figure:
     benefit: dict[str, dict[str, Any]] = field(default_factory=dict)
     levels: dict[str, dict[str, Any]] = field(default_factory=dict)  # dashed lines: a name, and the trials it averages
     dashed: dict[str, str] = field(default_factory=dict)  # {experiment, x}: another experiment, over the same x
-    measure: Any = None  # attention: a measure or several; weights: {reference, module, value}; epochs: score, dev_loss
+    # attention: a measure or several; weights: {reference, module, value}; epochs: score, dev_loss; others: what their
+    # kind declares, each of its keys with the words that were chosen.
+    measure: Any = None
     epochs: tuple[int, ...] = ()  # the columns of the table by_epoch
     title: str | None = None
     x_label: str | None = None

@@ -84,14 +84,18 @@ def means(places: pd.DataFrame, interval: str, role: str, center: str = "mean") 
 
 
 def followed(places: pd.DataFrame, each: pd.DataFrame, interval: str, notes: list[str]) -> Marks:
-    """Means over seeds of a value that each trial has at each x; `each` has the rows id, x, y, and a headline
-    where a value belongs to one metric."""
+    """Means over seeds of a value that each trial has at each x; `each` has the rows id, x, y, a headline where a value
+    belongs to one metric, and a series where a trial has several lines: its words come behind those of the place."""
     done = places[places["state"] == "done"]
     undefined = int(each["y"].isna().sum())
     if undefined:
         notes = [*notes, f"{undefined} of {len(each)} values are not defined; no mean includes them."]
     keys = [key for key in ("id", "headline") if key in each]
-    return Marks(means(done.drop(columns=["x", "y"]).merge(each, on=keys), interval, "mean"), notes)
+    joined = done.drop(columns=["x", "y"]).merge(each.rename(columns={"series": "own"}), on=keys)
+    if "own" in joined:
+        both = zip(joined["series"], joined["own"], strict=True)
+        joined["series"] = [", ".join(filter(None, words)) for words in both]
+    return Marks(means(joined, interval, "mean"), notes)
 
 
 def as_first_seen(table: pd.DataFrame, places: pd.DataFrame) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""What trials left beside their results, each as one table of many trials: history, predictions, weights, attention."""
+"""What trials left beside their results, each as one table of many trials."""
 
 import json
 from collections.abc import Iterable
@@ -61,6 +61,21 @@ def weights(ids: Iterable[str], store: Store) -> pd.DataFrame:
 def attention(ids: Iterable[str], store: Store) -> pd.DataFrame:
     """attention.parquet of these trials: `id`, and measures of attention by layer and head."""
     return _parquets("attention", ids, store, ["layer", "head", "measure", "model", "value", "examples"])
+
+
+def surgery(ids: Iterable[str], store: Store) -> pd.DataFrame:
+    """surgery.parquet of these trials: `id`, and the dev loss and every metric after each operation on a region."""
+    return _parquets("surgery", ids, store, ["layer", "module", "operation", "dev_loss"])
+
+
+def similarity(ids: Iterable[str], store: Store) -> pd.DataFrame:
+    """similarity.parquet of these trials: `id`, and the CKA of each two encoders by layer."""
+    return _parquets("similarity", ids, store, ["layer", "reference", "model", "cka", "tokens", "examples"])
+
+
+def path(ids: Iterable[str], store: Store) -> pd.DataFrame:
+    """path.parquet of these trials: `id`, and the dev loss and every metric at each alpha."""
+    return _parquets("path", ids, store, ["alpha", "dev_loss"])
 
 
 def without_rows(ids: Iterable[str], table: pd.DataFrame) -> list[str]:

@@ -28,6 +28,7 @@ COLUMNS = {
     "task": "task",
     "intermediate": "intermediate task",
     "epoch": "epochs",
+    "alpha": "from the start (0) to the end (1) of fine-tuning",
     "step": "iterations",
     "reinit_lr_factor": "learning rate of reinitialized layers",
     "keep_layernorm": "LayerNorm of reinitialized layers",
@@ -38,7 +39,15 @@ _VALUES = {"keep_layernorm": {True: "LayerNorm kept", False: "LayerNorm reinitia
 
 
 # Columns whose values speak for themselves in a legend.
-_SELF_EXPLANATORY = ("preserve", "keep_layernorm", "reinit_lr_factor", "task", "intermediate", "treatment")
+_SELF_EXPLANATORY = (
+    "preserve",
+    "keep_layernorm",
+    "reinit_lr_factor",
+    "task",
+    "intermediate",
+    "treatment",
+    "treatment_text",
+)
 
 
 def task(name: str) -> str:

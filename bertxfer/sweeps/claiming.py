@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from bertxfer.claims.case import OF_ANALYSES, Case, Row, cases
-from bertxfer.claims.claim import ANALYSES, EXTREME, Claim
+from bertxfer.claims.case import OF_ANALYSES, OF_ROWS, Case, Row, cases
+from bertxfer.claims.claim import ANALYSES, EXTREME, SCORED, Claim
 from bertxfer.claims.progress import Decision, ValueOf, decide
 from bertxfer.claims.verdict import share
 from bertxfer.config import grids
@@ -16,6 +16,7 @@ from bertxfer.errors import ConfigError
 from bertxfer.sweeps import columns
 from bertxfer.sweeps.sweep import Point
 from bertxfer.tasks.metrics import METRICS
+from bertxfer.trials.analyses import alphas
 from bertxfer.trials.rounds import round_of
 from bertxfer.trials.trial import COURSE
 
@@ -52,7 +53,8 @@ def _row(point: Point) -> dict[str, Any]:
     trial = point.trial
     typed = {**columns.of_trial(trial), **columns.typed_at(point), "model": trial.science.model.version}
     outputs = (*trial.outputs, *([COURSE] if trial.follows_course else []))
-    return {**typed, "round": round_of(trial.science), "headline": trial.headline, "outputs": outputs}
+    read = {"headline": trial.headline, "outputs": outputs, "alphas": alphas()}
+    return {**typed, "round": round_of(trial.science), **read}
 
 
 def _rank(axis: str) -> tuple[int, str]:
@@ -66,6 +68,8 @@ def _refuse_unknown(claims: Iterable[Claim], rows: Sequence[Mapping[str, Any]]) 
         of_no_task = claim.of_result is not None and not any(claim.of_result in of_kind for of_kind in METRICS.values())
         if of_no_task or (claim.analysis is not None and not _measured(claim, rows)):
             raise ConfigError(f"claims.{claim.name}.metric", _unmeasured(claim, rows))
+        for column in sorted(claim.named & {*OF_ROWS}):  # its two sides would be the same rows
+            raise ConfigError(f"claims.{claim.name}", f"{column!r} holds for a whole claim; give it in `where`")
         for column in sorted({*claim.named, *claim.where} - {"all"} - known):
             raise ConfigError(f"claims.{claim.name}", f"{column!r} is not a column: it is no key of a config")
 
@@ -78,8 +82,8 @@ def _measured(claim: Claim, rows: Sequence[Row]) -> list[Row]:
         of_task = METRICS[row["task.kind"]]
         if claim.analysis is None:
             return claim.of_result is None or claim.of_result in of_task
-        in_course = claim.analysis == COURSE and read in of_task
-        return claim.analysis in row["outputs"] and (read in ANALYSES[claim.analysis] or in_course)
+        by_name = claim.analysis in SCORED and read in of_task
+        return claim.analysis in row["outputs"] and (read in ANALYSES[claim.analysis] or by_name)
 
     return [row for row in rows if is_there(row)]
 

@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from bertxfer.claims.case import Reading
+from bertxfer.claims.claim import SCORED
 from bertxfer.claims.progress import Value, ValueOf
 from bertxfer.errors import BertxferError
 from bertxfer.store.results import Result
 from bertxfer.store.store import Store
+from bertxfer.trials.analyses import INTACT, LOSS, WHOLE, barrier
 from bertxfer.trials.trial import COURSE, Trial
 
 _COMPARED = {"similarity": "pretrained"}  # the model whose attention is measured, where a claim does not say
@@ -39,7 +41,7 @@ def _value(reading: Reading, trial: Trial, store: Store) -> Value | None:
         if reading.at:
             analysis, name = reading.metric.split(".", 1)
             number = _READERS[analysis](store, trial.id, name, dict(reading.at))
-            result = store.result_alone(trial.id) if analysis == COURSE else None
+            result = store.result_alone(trial.id) if analysis in SCORED else None
             return Value(number, 0.0 if result is None else _step(result))
         result = store.scored(trial.scored_by(reading.metric))
         return None if result is None else _score(result, reading.metric)
@@ -82,10 +84,37 @@ def _of_course(store: Store, trial_id: str, name: str, at: Mapping[str, Any]) ->
     return _mean(events, {"epoch": at["epoch"]}, name)
 
 
+def _of_surgery(store: Store, trial_id: str, name: str, at: Mapping[str, Any]) -> float:
+    """After an operation on a layer, or a part of it; a change is that from the model as it is."""
+    rows = _rows(store, trial_id, "surgery")
+    operation = at.get("operation", "pretrained")
+    where = {"layer": at["layer"], "module": at.get("module", WHOLE), "operation": operation}
+    asked = name.removeprefix("change.")
+    after = _mean(rows, {"operation": INTACT} if operation == INTACT else where, asked)
+    return after if asked == name else after - _mean(rows, {"operation": INTACT}, asked)
+
+
+def _of_similarity(store: Store, trial_id: str, name: str, at: Mapping[str, Any]) -> float:
+    """Of the fine-tuned encoder, where a claim does not say which is compared, with a reference."""
+    pair = {"reference": at.get("reference", "pretrained"), "model": at.get("compared", "finetuned")}
+    return _mean(_rows(store, trial_id, "similarity"), {**pair, "layer": at["layer"]}, name)
+
+
+def _of_path(store: Store, trial_id: str, name: str, at: Mapping[str, Any]) -> float:
+    """The barrier is one of the whole line."""
+    rows = _rows(store, trial_id, "path")
+    if name == "barrier":
+        return barrier([row["alpha"] for row in rows], [row[LOSS] for row in rows])
+    return _mean(rows, {"alpha": at["alpha"]}, name)
+
+
 _READERS: dict[str, Callable[[Store, str, str, Mapping[str, Any]], float]] = {
     "attention": _of_attention,
     "weights": _of_weights,
     "course": _of_course,
+    "surgery": _of_surgery,
+    "similarity": _of_similarity,
+    "path": _of_path,
 }
 
 

@@ -60,7 +60,7 @@ def verify(trial_id: str, store: Store, tolerance: float) -> Verdict:
     if words is not None:
         return Verdict(trial_id, APART, f"its result {words}")
     with tempfile.TemporaryDirectory(prefix="bertxfer-verify-") as folder:
-        scratch, runtime = Store(Path(folder)), _runtime(stored)
+        scratch, runtime = Store(Path(folder)), runtime_of(stored)
         try:
             bf16.check([trial], scratch, runtime.device, say=lambda line: None)
         except BertxferError as error:
@@ -120,7 +120,7 @@ def _are_places(inputs: dict[str, Any]) -> bool:
     )
 
 
-def _runtime(stored: Result) -> Runtime:
+def runtime_of(stored: Result) -> Runtime:
     """As many threads as then, since the order of sums decides the last bits; the CPU again if it was the CPU."""
     threads = stored["environment"].get("threads")
     threads = threads if isinstance(threads, int) and 1 <= threads <= _MOST_THREADS else None

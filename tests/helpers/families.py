@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from safetensors.torch import load_file, save_file
 from transformers import (
     BertConfig,
     BertModel,
@@ -58,3 +59,11 @@ def _shape(layers: int, heads: int, width: int) -> dict[str, int]:
 
 _MODELS = {"bert": _bert, "roberta": _roberta, "electra": _electra, "distilbert": _distilbert}
 assert _MODELS.keys() == FAMILIES.keys()
+
+
+def loud(folder: Path) -> Path:
+    """The same with eight times the weights of a new one: else all attention is alike, and layers hardly matter."""
+    tensors = load_file(folder / "model.safetensors")
+    large = {name: 8 * tensor if "layer" in name and tensor.ndim == 2 else tensor for name, tensor in tensors.items()}
+    save_file(large, folder / "model.safetensors", {"format": "pt"})
+    return folder

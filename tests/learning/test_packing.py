@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 import torch
 from pyarrow import parquet
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 
 from bertxfer.learning import encoders, heads, packing, vocabulary
 from bertxfer.store.store import Store
 from bertxfer.trials.families import FAMILIES
 from bertxfer.trials.trial import Trial
 from tests.helpers.configs import TASKS
-from tests.helpers.families import WORDS, small
+from tests.helpers.families import WORDS, loud, small
 from tests.helpers.officialdata import write_official
 from tests.helpers.running import drained, result, trial
 
@@ -23,12 +23,7 @@ FIFTY_STEPS = ("data.n=80", "training.batch_size=8", "training.epochs=5", "data.
 
 @pytest.fixture(scope="module", params=FAMILIES)
 def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """With eight times the weights of a new one: otherwise all attention is alike, and layers hardly matter."""
-    folder = small(request.param, tmp_path_factory.mktemp("models"), layers=3, heads=4, width=24)
-    tensors = load_file(folder / "model.safetensors")
-    large = {name: 8 * tensor if "layer" in name and tensor.ndim == 2 else tensor for name, tensor in tensors.items()}
-    save_file(large, folder / "model.safetensors", {"format": "pt"})
-    return folder
+    return loud(small(request.param, tmp_path_factory.mktemp("models"), layers=3, heads=4, width=24))
 
 
 @pytest.fixture(scope="module")

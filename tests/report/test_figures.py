@@ -264,6 +264,102 @@ def test_analyses_are_read_where_they_are_and_missed_where_not(tmp_path: Path) -
     assert [(m["head"], m["y"], m["n"]) for m in _marks(similar, "cell")] == [(1, 0.1, 2), (2, 0.2, 2)]
 
 
+def _surgeries(store: Store, places: list[Point]) -> None:
+    """Two layers; every number is its own."""
+    for place in places:
+        seed = place.axes["seed"]
+        rows: list[dict[str, Any]] = [
+            {"layer": None, "module": None, "operation": "intact", "accuracy": 0.9 + seed / 10}
+        ]
+        for layer in (1, 2):
+            for m, module in enumerate(("layer", "attention", "feedforward")):
+                for o, operation in enumerate(("pretrained", "treated", "reinitialized", "skipped")):
+                    score = 0.1 * layer + 0.01 * m + 0.001 * o + 0.2 * seed
+                    rows.append({"layer": layer, "module": module, "operation": operation, "accuracy": score})
+        rows += [
+            {"layer": 0, "module": "embeddings", "operation": one, "accuracy": 0.5 + 0.2 * seed}
+            for one in ("pretrained", "treated")
+        ]
+        table = pd.DataFrame(rows).assign(dev_loss=lambda t: 2 - t["accuracy"], f1=lambda t: t["accuracy"] / 2)
+        table["layer"] = table["layer"].astype("Int64")
+        table.to_parquet(store.folder(place.trial.id) / "surgery.parquet")
+
+
+def test_surgery_is_a_line_for_each_operation_beside_the_model_as_it_is(tmp_path: Path) -> None:
+    places = seeds_of(point("scheme=baseline"), [0, 1, 2])
+    store = Store(tmp_path)
+    for place in places:
+        finish(place, store, 0.9, metrics={"accuracy": 0.9, "f1": 0.45}, dev_loss=1.1)
+    _surgeries(store, places[:2])
+    drawn = _draw(places, store, kind="surgery", interval="none")
+    lines = {(mark["series"], mark["x"]): mark["y"] for mark in _marks(drawn, "mean")}
+    assert lines == {
+        ("back to pretrained", 0): pytest.approx(0.6),
+        ("back to pretrained", 1): pytest.approx(0.2),
+        ("back to pretrained", 2): pytest.approx(0.3),
+        ("reinitialized", 1): pytest.approx(0.202),
+        ("reinitialized", 2): pytest.approx(0.302),
+        ("left out", 1): pytest.approx(0.203),
+        ("left out", 2): pytest.approx(0.303),
+    }
+    (level,) = _marks(drawn, "level")
+    assert (level["series"], level["y"], level["n"]) == ("intact", pytest.approx(0.95), 2)
+    assert "1 finished trials have no surgery.parquet; run them with analysis=[surgery]." in drawn.marks.notes
+    how = {"module": "attention", "operation": ["treated"], "value": "change"}
+    change = _draw(places, store, kind="surgery", measure=how)
+    # 0.1 + 0.01 + 0.001 and 0.3 + ... from 0.9 and 1.0: the two trials' own changes are averaged.
+    assert [(m["series"], m["x"], m["y"]) for m in _marks(change, "mean")] == [
+        ("attention back to start", 1, pytest.approx((-78.9 - 68.9) / 2)),
+        ("attention back to start", 2, pytest.approx((-68.9 - 58.9) / 2)),
+    ]
+    assert [mark["y"] for mark in _marks(change, "level")] == [0.0]
+    assert "layer 0" not in change.explanation.lower()
+    loss = _draw(places, store, kind="surgery", measure={"operation": "skipped", "value": "dev_loss"})
+    assert [mark["y"] for mark in _marks(loss, "mean")] == pytest.approx([2 - 0.203, 2 - 0.303])
+    both = _draw(places, store, kind="surgery", measure="skipped", y=["score", "metrics.f1"])
+    found = {(mark["facet"], mark["x"]): mark["y"] for mark in _marks(both, "mean")}
+    assert len(found) == 4 and sorted(found.values()) == pytest.approx([0.203 / 2, 0.303 / 2, 0.203, 0.303])
+
+
+def test_similarity_is_a_line_for_each_pair_and_a_path_one_for_each_series(tmp_path: Path) -> None:
+    places = [p for k in (3, 6) for p in seeds_of(point("scheme=incremental", k=k), [0, 1])]
+    store = Store(tmp_path)
+    for place in places:
+        finish(place, store, 0.9, dev_loss=0.3)
+        k, seed, folder = place.axes["k"], place.axes["seed"], store.folder(place.trial.id)
+        pairs = [("pretrained", "finetuned", 0.5), ("treated", "finetuned", 0.7), ("pretrained", "treated", 0.9)]
+        cka = [
+            {"layer": layer, "reference": reference, "model": model, "cka": value - layer / 10 + seed / 50 - k / 100}
+            for layer in (0, 1)
+            for reference, model, value in pairs
+        ]
+        pd.DataFrame(cka).assign(tokens=9, examples=3).to_parquet(folder / "similarity.parquet")
+        along = [{"alpha": a, "dev_loss": k + a + seed, "accuracy": a / 2} for a in (0.0, 0.5, 1.0)]
+        pd.DataFrame(along).to_parquet(folder / "path.parquet")
+    how = {"reference": "pretrained"}
+    drawn = _draw(places, store, kind="similarity", series="k", measure=how)
+    lines = {(mark["series"], mark["x"]): mark["y"] for mark in _marks(drawn, "mean")}
+    assert lines == {
+        (f"{k}, pretrained – {model}", layer): pytest.approx(value - layer / 10 + 0.01 - k / 100)
+        for k in (3, 6)
+        for layer in (0, 1)
+        for model, value in (("fine-tuned", 0.5), ("start", 0.9))
+    }
+    loss = _draw(places, store, kind="path", series="k")
+    assert {(mark["series"], mark["x"]): mark["y"] for mark in _marks(loss, "mean")} == {
+        (str(k), a): pytest.approx(k + a + 0.5) for k in (3, 6) for a in (0.0, 0.5, 1.0)
+    }
+    score = _draw(places, store, kind="path", series="k", measure="score", where={"k": 3})
+    assert [(mark["x"], mark["y"]) for mark in _marks(score, "mean")] == [(0, 0.0), (0.5, 0.25), (1, 0.5)]
+
+
+@pytest.mark.parametrize("kind", ["surgery", "similarity", "path"])
+def test_a_figure_of_an_analysis_that_no_trial_has_is_none_and_no_error(kind: str, tmp_path: Path) -> None:
+    places, store = seeds_of(point("scheme=baseline"), [0]), Store(tmp_path)
+    finish(places[0], store, 0.9)
+    assert draw(figures_of({"kind": kind})[0], frame(places, store), store, "name") is None
+
+
 def test_one_specification_gives_every_file(tmp_path: Path) -> None:
     scores = {0: [0.5, 0.6], 6: [0.7, 0.8]}
     drawn = _drawn(_over_k(scores), scores_of(scores), tmp_path / "out", kind="curves", x="k")
@@ -286,6 +382,13 @@ def test_one_specification_gives_every_file(tmp_path: Path) -> None:
         ({"kind": "curves", "x": "k", "center": "mode"}, "figure.center: 'mode' is not one of mean, median, best"),
         ({"kind": "epochs", "epochs": [3, "all"]}, "figure.epochs: 'all' is not an epoch"),
         ({"kind": "loss", "center": "median"}, "figure.center: kind=loss can only show means"),
+        (
+            {"kind": "surgery", "measure": {"layer": 3}},
+            "figure.measure.layer: there is no such key; kind=surgery has op",
+        ),
+        ({"kind": "surgery", "measure": ["skiped"]}, "figure.measure.operation: 'skiped' is not one of pretrained, tr"),
+        ({"kind": "similarity", "measure": {"model": "best"}}, "figure.measure.model: 'best' is not one of finetuned"),
+        ({"kind": "path", "measure": ["score", "dev_loss"]}, "figure.measure.value: takes one of dev_loss, score"),
         (
             {"kind": "curves", "x": "k", "center": "median", "interval": "t95"},
             "figure.interval: 't95' is of means; center=median has none: figure.interval=null",

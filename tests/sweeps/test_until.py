@@ -185,6 +185,12 @@ def test_it_may_stand_in_the_experiment_and_what_is_typed_wins(
         (f"{EXPERIMENT}    metric: weights.distance\n", [], "leave behind; it takes analysis=[weights]"),
         (f"{EXPERIMENT}    metric: course.score\n", [], "leave behind; it takes training.evaluate=every"),
         (f"{EXPERIMENT}    metric: weights.distnce\n", ["analysis=weights"], "is none of weights.distance"),
+        (
+            EXPERIMENT.replace("{scheme: scratch}", "{layer: 1, module: attention.key}", 1)
+            + "    metric: weights.distance\n",
+            ["analysis=weights"],
+            "claims.scratch: 'module' holds for a whole claim; give it in `where`",
+        ),
         (f"{EXPERIMENT}    metric: weights\n", ["analysis=weights"], "is none of weights.distance"),
         (f"{EXPERIMENT.split('claims')[0]}claims: hello\n", [], "claims: is a mapping of names to claims"),
         (EXPERIMENT.replace("than: {treatment_text: as pretrained}", "than: .nan"), [], "claims.scratch.than: nan is"),

@@ -8,10 +8,9 @@ import torch
 from torch import Tensor, nn
 
 from bertxfer.learning import encoders
+from bertxfer.learning.analysis.examples import by_length, sample
 from bertxfer.learning.analysis.finished import Finished, Rows
-from bertxfer.system import seeds
 
-EXAMPLES = 1000  # at most; sampled with the trial's own seed
 MAP_CELLS = 32 * 32 * 32  # of a batch's maps, in one layer and head: 300 MB in BERT-base
 MEASURES = ("similarity", "to_cls", "to_sep")
 
@@ -26,7 +25,7 @@ def measure(finished: Finished) -> Rows:
     shape = (len(MEASURES), science.depth, science.model.heads)
     sums = {name: torch.zeros(shape, dtype=torch.float64) for name in models}
     with _returning_attention(models.values(), device), torch.inference_mode():
-        for examples in _batches(chosen, dev.lengths()):
+        for examples in by_length(chosen, dev.lengths(), lambda length: MAP_CELLS // length**2):
             batch = dev.padded(examples, device)
             to_separators = (batch["input_ids"] == separator).double().cpu()[None, :, None, None, :]
             maps = {name: _maps(model, batch) for name, model in models.items()}
@@ -35,20 +34,6 @@ def measure(finished: Finished) -> Rows:
                 to_cls, to_sep = attention[..., 0].mean(3), (attention * to_separators).sum(4).mean(3)
                 sums[name] += torch.stack([similarity, to_cls, to_sep]).sum(2)
     return list(_rows({name: total / len(chosen) for name, total in sums.items()}, len(chosen)))
-
-
-def sample(size: int, seed: int) -> list[int]:
-    return sorted(seeds.permutation(size, seed, "attention")[:EXAMPLES])
-
-
-def _batches(chosen: list[int], lengths: list[int]) -> Iterator[list[int]]:
-    """Examples of one length share a batch: then there is no padding to leave out."""
-    by_length: dict[int, list[int]] = {}
-    for example in chosen:
-        by_length.setdefault(lengths[example], []).append(example)
-    for length, examples in by_length.items():
-        size = max(1, MAP_CELLS // length**2)
-        yield from (examples[i : i + size] for i in range(0, len(examples), size))
 
 
 @contextlib.contextmanager

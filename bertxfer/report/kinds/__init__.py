@@ -8,15 +8,19 @@ from bertxfer.report.kinds import (
     heads,
     loss,
     matrix,
+    path,
     points,
     scatter,
+    similarity,
+    surgery,
     table,
     treatments,
     weights,
 )
 from bertxfer.report.kinds.kind import Kind
 
-_MODULES = (curves, scatter, points, bars, treatments, heads, matrix, loss, epochs, weights, attention, table)
+_SCORES = (curves, scatter, points, bars, treatments, heads, matrix)
+_MODULES = (*_SCORES, loss, epochs, weights, attention, surgery, similarity, path, table)
 # For a sweep without a block, the first of these that suits it is taken.
 KINDS: dict[str, Kind] = {module.KIND.name: module.KIND for module in _MODULES}
 

@@ -7,10 +7,10 @@ import pandas as pd
 
 from bertxfer.report import heatmaps, stored
 from bertxfer.report import places as placed
+from bertxfer.report.analysed import unanalysed
 from bertxfer.report.charts import Chart
 from bertxfer.report.figure import Figure
 from bertxfer.report.kinds.kind import Kind
-from bertxfer.report.kinds.weights import unanalysed
 from bertxfer.report.marks import Marks, order_of
 from bertxfer.store.store import Store
 

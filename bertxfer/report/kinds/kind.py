@@ -16,6 +16,16 @@ from bertxfer.store.store import Store
 MakeMarks = Callable[[Figure, pd.DataFrame, Store, pd.DataFrame | None], Marks]
 MakeChart = Callable[[Figure, Marks], Chart]
 Caption = Callable[[Figure, Marks], str]
+START = " Start: what fine-tuning began with."
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What a key of a block's `measure` may be: one of these words, or several of them."""
+
+    options: tuple[str, ...]
+    usual: tuple[str, ...]  # where it is not given
+    several: bool = True
 
 
 def suits_no_sweep(results: pd.DataFrame) -> Mapping[str, Any] | None:
@@ -38,6 +48,8 @@ class Kind:
     interval: str = "t95"  # where a block names none
     any_center: bool = False  # whether a block may ask for medians or the best instead of means
     needs: Mapping[str, str] = field(default_factory=dict)  # keys that a block must have, and why
+    # The keys of its `measure`; a word by itself, or a list of them, is of the first. Without any, the kind sees to it.
+    measures: Mapping[str, Choice] = field(default_factory=dict)
     x: str | None = None  # the column of its axis, where that is not the block's to choose
     labels: str | None = None  # the column of the marks whose words stand left of the first panel
     # For a sweep without a block that is best drawn as this kind: the other keys of its block.

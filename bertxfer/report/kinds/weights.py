@@ -6,6 +6,7 @@ import pandas as pd
 
 from bertxfer.report import charts, stored
 from bertxfer.report import places as placed
+from bertxfer.report.analysed import unanalysed
 from bertxfer.report.charts import Chart
 from bertxfer.report.figure import Figure
 from bertxfer.report.kinds.kind import Kind
@@ -22,13 +23,6 @@ def marks(figure: Figure, results: pd.DataFrame, store: Store, dashed: pd.DataFr
     moved = moved[(moved["reference"] == wanted["reference"]) & (moved["module"] == wanted["module"])]
     each = pd.DataFrame({"id": moved["id"], "x": moved["layer"], "y": moved[wanted["value"]].astype("float64")})
     return followed(places, each, figure.interval, notes)
-
-
-def unanalysed(ids: "pd.Series[str]", table: pd.DataFrame, analysis: str) -> list[str]:
-    """A note where trials were run without the analysis that a figure draws."""
-    without = len(stored.without_rows(ids, table))
-    note = f"{without} finished trials have no {analysis}.parquet; run them with analysis=[{analysis}]."
-    return [note] if without else []
 
 
 def chart(figure: Figure, marks: Marks) -> Chart:

@@ -8,8 +8,9 @@ import pytest
 import torch
 
 from bertxfer.learning import analysis, encoders, heads, start
-from bertxfer.learning.analysis import attention
+from bertxfer.learning.analysis import examples
 from bertxfer.learning.analysis.finished import Finished
+from bertxfer.learning.digests import weights_digest
 from bertxfer.learning.run import load_data
 from bertxfer.store.store import Store
 from bertxfer.trials.families import SUBMODULES
@@ -32,7 +33,7 @@ LAYER_1 = {
 
 @pytest.fixture(autouse=True)
 def _few_examples(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(attention, "EXAMPLES", 20)
+    monkeypatch.setattr(examples, "EXAMPLES", 20)
 
 
 def rows(store: Store, one: Trial, name: str) -> list[dict[str, object]]:
@@ -52,7 +53,7 @@ def changed(low_model: Path, tmp_path: Path) -> tuple[Store, Trial, heads.Headed
         for parameter in model.parameters():
             parameter.add_(torch.randn(parameter.shape, generator=generator) * 0.03)
     _, dev = load_data(one, store)
-    analysis.write(Finished(one, model, dev, store, torch.device("cpu"), []), "digest")
+    analysis.write(Finished(one, model, dev, store, torch.device("cpu"), []), weights_digest(model.state_dict()))
     return store, one, model
 
 
@@ -93,7 +94,7 @@ def test_attention(changed: tuple[Store, Trial, heads.HeadedModel], low_model: P
     _, dev = load_data(one, store)
     pretrained = encoders.load(str(low_model), one.science.model)
     tokenizer = encoders.tokenizer(str(low_model), one.science.model.version)
-    chosen = attention.sample(1000, 0)
+    chosen = examples.sample(1000, 0)
     layer, head = 3, 5
     similar, to_cls, to_sep = [], [], []
     for encoder in (pretrained, model.encoder):
