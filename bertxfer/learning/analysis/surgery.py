@@ -15,7 +15,8 @@ from bertxfer.system import seeds
 from bertxfer.trials.analyses import INTACT, LOSS, MODULES, WHOLE
 from bertxfer.trials.families import Family, Slice, family_of, layer_prefix, locate
 from bertxfer.trials.initializer import Initializer
-from bertxfer.trials.treatment import PARTS, Treatment
+from bertxfer.trials.regions import PARTS
+from bertxfer.trials.treatment import Treatment
 
 AS_BERT = Initializer("truncated_normal", sd=0.02, cut=2.0)  # init=bert
 
