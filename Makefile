@@ -102,9 +102,10 @@ OF ?=
 bench-round: setup  ## a round of tamkin2020/fig2 evaluated every epoch and once: an hour; OF='task=sst2 k=0' is a part
 	$(BIN)/python bench/round.py $(if $(OF),--of $(OF))
 
-bench-more: setup  ## a sweep against a SLURM job a trial, probes, plan, and merge against cp; prints only
+bench-more: setup  ## a sweep against a SLURM job a trial, probes, frozen layers, plan, and merge against cp; prints only
 	$(BIN)/python bench/slots.py
 	$(BIN)/python bench/probes.py
+	$(BIN)/python bench/frozen.py
 	$(BIN)/python bench/plan.py
 	$(BIN)/python bench/merge.py
 

@@ -20,6 +20,9 @@ NORMS = [("attention.norm", "n"), ("feedforward.norm", "n")]
 OF_LAYER = [*((module, kind) for module in MODULES for kind in "wb"), *NORMS]
 
 
+Embeddings = tuple[tuple[str, str], ...]  # what a family's embeddings have: word, w
+
+
 class Cell(NamedTuple):
     """A head's part of a tensor; tensors that no head divides have one cell."""
 
@@ -29,8 +32,8 @@ class Cell(NamedTuple):
     head: int
 
 
-def cells(layers: int, heads: int, embeddings: tuple[str, ...]) -> list[Cell]:
-    found = [Cell("embeddings", name, "n" if name == "norm" else "w", 0) for name in embeddings]
+def cells(layers: int, heads: int, embeddings: Embeddings) -> list[Cell]:
+    found = [Cell("embeddings", name, kind, 0) for name, kind in embeddings]
     for layer in range(1, layers + 1):
         for name, kind in OF_LAYER:
             several = range(1, heads + 1) if (name, kind) in IN_HEADS else [0]
@@ -65,7 +68,7 @@ def _is(word: str, cell: Cell) -> bool:
     return cell.kind == kinds[word] if word in kinds else module.startswith(f"{word}.") or cell.name == word
 
 
-def effect(listed: list[Mapping[str, Any]], layers: int, heads: int, embeddings: tuple[str, ...]) -> dict[Cell, Any]:
+def effect(listed: list[Mapping[str, Any]], layers: int, heads: int, embeddings: Embeddings) -> dict[Cell, Any]:
     """The expression of every cell at the end. A pretrained value is ("theirs", model, cell)."""
     values: dict[Cell, Any] = {cell: ("theirs", "own", cell) for cell in cells(layers, heads, embeddings)}
     depth = layers

@@ -18,10 +18,9 @@ from bertxfer.trials.schemes import Donor
 from bertxfer.trials.treatment import Treatment, describe
 from tests.helpers import symbolic
 from tests.helpers.configs import composed
+from tests.helpers.operations import HEADS, LAYERS, Listed, lists
 
-LAYERS, HEADS = 3, 2
-EMBEDDINGS = {"bert": ("word", "position", "type", "norm"), "distilbert": ("word", "position", "norm")}
-Listed = list[dict[str, Any]]
+EMBEDDINGS = (("word", "w"), ("position", "w"), ("type", "w"), ("norm", "n"))
 
 
 @cache
@@ -35,63 +34,11 @@ def treatment(listed: Any, family: str = "bert", **changes: Any) -> Treatment:
     return treatment_of(whole, anatomy, "own", lambda name: Donor(name, f"the model {name}", True))
 
 
-def numbers(draw: Any, most: int) -> str:
-    first, last = sorted(draw(st.tuples(*[st.integers(1, most)] * 2)))
-    return str(first) if first == last else f"{first}-{last}"
-
-
-WORDS = ["", "attention", "feedforward", "query", "output", "weights", "biases", "layernorms", "attention weights"]
-HOLES = ["", " except layernorms", " except biases", " except layer 1", " except embeddings", " except key"]
-INITS = [
-    {"distribution": "truncated_normal", "sd": 0.02, "cut": 2.0, "biases": "zero", "layernorm": "reset"},
-    {"distribution": "normal", "sd": 0.02, "cut": None, "biases": "keep", "layernorm": "keep"},
-    {"distribution": "normal", "sd": 0.1, "cut": None, "biases": "draw", "layernorm": "reset"},
-    {"distribution": "shuffle", "sd": None, "cut": None, "biases": "shuffle", "layernorm": "keep"},
-]
-
-
-@st.composite
-def regions(draw: Any, depth: int) -> str:
-    area = draw(st.sampled_from(["everything", "embeddings", "embeddings word", "pooler", "layer", "layer", "head"]))
-    if area == "head":
-        return f"layer {draw(st.integers(1, depth))} head {draw(st.integers(1, HEADS))}"
-    if area != "layer":
-        return str(area)
-    return f"layers {numbers(draw, depth)} {draw(st.sampled_from(WORDS))}".strip()
-
-
-@st.composite
-def lists(draw: Any, most: int = 5) -> Listed:
-    """Operations one after another; regions and orders are of as many layers as are left."""
-    listed: Listed = []
-    depth = LAYERS
-    for _ in range(draw(st.integers(0, most))):
-        kind = draw(st.sampled_from(["reinitialize", "stats", "corrupt", "transplant", "average", "permute", "delete"]))
-        if kind == "permute":
-            listed.append({kind: draw(st.permutations(range(1, depth + 1)))})
-        elif kind == "delete":
-            if depth > 1:
-                listed.append({kind: [draw(st.integers(1, depth))]})
-                depth -= 1
-        else:
-            region = draw(regions(depth))
-            hole = draw(st.sampled_from(HOLES)) if region == "everything" else ""
-            item: dict[str, Any] = {kind: region + hole}
-            if kind == "reinitialize":
-                item["init"] = draw(st.sampled_from(INITS))
-            if kind in ("corrupt", "average"):
-                item["amount"] = draw(st.sampled_from([0, 0.5, 1]))
-            if kind in ("transplant", "average"):
-                item["donor"] = draw(st.sampled_from(["own", "other"]))
-            listed.append(item)
-    return listed
-
-
 @settings(max_examples=400, deadline=None)
 @given(lists(), lists())
 @example([{"transplant": "layer 1", "donor": "other"}, {"permute": [2, 1, 3]}], [{"permute": [2, 1, 3]}])
 def test_equal_effects_are_equal_treatments_and_no_others(one: Listed, other: Listed) -> None:
-    effects = [symbolic.effect(listed, LAYERS, HEADS, EMBEDDINGS["bert"]) for listed in (one, other)]
+    effects = [symbolic.effect(listed, LAYERS, HEADS, EMBEDDINGS) for listed in (one, other)]
     assert (effects[0] == effects[1]) == (treatment(one) == treatment(other))
 
 
@@ -113,7 +60,7 @@ def shuffled(draw: Any, listed: Listed) -> Listed:
 def test_order_matters_only_where_it_matters(data: Any) -> None:
     one = data.draw(lists())
     other = shuffled(data.draw, one)
-    effects = [symbolic.effect(listed, LAYERS, HEADS, EMBEDDINGS["bert"]) for listed in (one, other)]
+    effects = [symbolic.effect(listed, LAYERS, HEADS, EMBEDDINGS) for listed in (one, other)]
     assert (effects[0] == effects[1]) == (treatment(one) == treatment(other)), other
 
 
