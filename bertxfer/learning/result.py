@@ -45,5 +45,6 @@ def inputs(trial: Trial) -> dict[str, Any]:
         "data_at": trial.data_at,
         "stages_version": [stage.task.version for stage in stages],
         "stages_at": list(trial.stages_at),
+        "donors_at": [list(pair) for pair in trial.donors_at],
         "stages_metrics": [list(names) for names in trial.stages_metrics],
     }

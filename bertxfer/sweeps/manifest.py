@@ -189,7 +189,8 @@ def _trial(plain: dict[str, Any]) -> Trial:
     lists = {key: _tuple(value) for key, value in plain.items() if isinstance(value, list)}
     science = Science.from_dict(plain["science"])
     model_at = pretrained.still_at(plain["model_at"], science.model.name, science.model.version)
-    trial = Trial(**{**plain, **lists, "science": science, "model_at": model_at})
+    donors_at = pretrained.donors_still_at(plain.get("donors_at", []), science.treatment)
+    trial = Trial(**{**plain, **lists, "science": science, "model_at": model_at, "donors_at": donors_at})
     if (identified := identify(plain["science"])) != trial.id:
         raise ValueError(f"trial {trial.id} hashes to {identified}")
     return trial

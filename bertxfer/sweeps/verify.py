@@ -93,8 +93,13 @@ def stored_trial(trial_id: str, store: Store, result: Result) -> Trial:
         raise BertxferError("its result does not say which metric its score is")
     model_at = pretrained.still_at(inputs["model_at"], science.model.name, science.model.version)
     pretrained.refuse_absent(model_at, science.model.name)
-    if is_left_out(model_at):  # rows need no place: they are found on the shelf by their version
-        raise BertxferError(f"it came in a packed file, and {science.model.name} was not fetched on this machine")
+    donors_at = pretrained.donors_still_at(inputs.get("donors_at", []), science.treatment)
+    if is_left_out(model_at) or any(
+        is_left_out(where) for _, where in donors_at
+    ):  # rows need no place: they are found on the shelf by their version
+        raise BertxferError(
+            f"it came in a packed file, and {science.model.name}, or a donor, was not fetched on this machine"
+        )
     return Trial(
         trial_id,
         science,
@@ -103,18 +108,21 @@ def stored_trial(trial_id: str, store: Store, result: Result) -> Trial:
         tuple(inputs["stages_at"]),
         tuple(dict.fromkeys([headline, *result["metrics"]])),
         tuple(map(tuple, inputs["stages_metrics"])),
+        donors_at=donors_at,
     )
 
 
 def _are_places(inputs: dict[str, Any]) -> bool:
     """Whether all is there, of the right types, that it takes to find a trial's inputs."""
-    stages, metrics = inputs.get("stages_at"), inputs.get("stages_metrics")
+    stages, metrics, donors = inputs.get("stages_at"), inputs.get("stages_metrics"), inputs.get("donors_at", [])
     return (
         isinstance(inputs.get("model_at"), str)
         and "data_at" in inputs
         and isinstance(inputs["data_at"], (str, NoneType))
         and isinstance(stages, list)
         and all(isinstance(where, (str, NoneType)) for where in stages)
+        and isinstance(donors, list)
+        and all(isinstance(pair, list) and [type(one) for one in pair] == [str, str] for pair in donors)
         and isinstance(metrics, list)
         and all(isinstance(names, list) and all(isinstance(name, str) for name in names) for names in metrics)
     )

@@ -1,6 +1,6 @@
 """Which pretrained model is meant, where it lies and what shape it has, found without torch."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from bertxfer.system.hub import Repository
 from bertxfer.system.package import PACKAGE
 from bertxfer.trials import model_files
 from bertxfer.trials.families import family_of
+from bertxfer.trials.treatment import Treatment
 
 DEMONSTRATION = "mini"
 _SHAPE_KEYS = {
@@ -90,6 +91,12 @@ def still_at(where: str, name: str, version: str) -> str:
             return where
     fetched = hub.fetched(_repository(name, None))
     return next((str(folder) for folder in fetched if _is_version(folder, version)), where)
+
+
+def donors_still_at(places: Iterable[Sequence[str]], treatment: Treatment) -> tuple[tuple[str, str], ...]:
+    """The same for the other models whose weights a treatment takes: pairs of a version and a place."""
+    names = {step.donor: step.donor_name or "" for step in treatment.steps}
+    return tuple((version, still_at(where, names.get(version, ""), version)) for version, where in places)
 
 
 def refuse_absent(where: str, name: str) -> None:
