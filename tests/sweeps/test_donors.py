@@ -1,4 +1,4 @@
-"""Weights from another model, through the command line: known by content, found again, refused where they do not fit."""
+"""Weights from another model, through the command line: known by content, found again, refused where they differ."""
 
 import json
 import shutil
