@@ -92,4 +92,5 @@ def stands_in(science: Science) -> bool:
     """Whether a trial was identified without one of its inputs, so that it can be looked at but not run."""
     stages = science.chain.stages if science.chain is not None else ()
     models = (science.model.version, *science.treatment.donors)
-    return STAND_IN in (*models, science.task.version, *(stage.task.version for stage in stages))
+    rows = (science.task.version, *(stage.task.version for stage in stages))
+    return STAND_IN in rows or any(version.startswith(STAND_IN) for version in models)

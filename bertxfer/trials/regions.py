@@ -1,4 +1,5 @@
-"""Regions: parts of a model as people name them, `layers 7-12 except layernorms`, and the tensors that they mean.
+"""Regions: parts of a model as people name them, `embeddings + layers 7-12 except layernorms`, and the tensors that
+they mean.
 
 A region means atoms: what no region divides further, a weight, a bias or a LayerNorm of one sub-module. One head is
 rows of query, key and value and columns of the attention's output, so it is named as a head within those atoms.
@@ -52,17 +53,15 @@ def _atoms(family: str, layers: int) -> tuple[Atom, ...]:
 def targets(expressions: Any, anatomy: Anatomy, key: str) -> frozenset[Target]:
     """What a region, or a list of them, means on a model; ConfigError where it means nothing."""
     found: set[Target] = set()
-    several = expressions if isinstance(expressions, (list, tuple)) else [expressions]
-    for expression in several:
+    for expression in expressions if isinstance(expressions, (list, tuple)) else [expressions]:
         if not isinstance(expression, str):
             raise ConfigError(key, f"{expression!r} is not a region; give words such as `layers 7-12 attention`")
-        meant, *holes = (
-            _Term(words, anatomy, key).targets() for words in re.split(r"\s+except\s+", expression.strip())
-        )
-        left = _without(meant, frozenset().union(*holes))
-        if not left:
-            raise ConfigError(key, f"`{expression}` has nothing in it on this model")
-        found |= left
+        for one in re.split(r"\s+\+\s+", expression.strip()):
+            meant, *holes = (_Term(words, anatomy, key).targets() for words in re.split(r"\s+except\s+", one))
+            left = _without(meant, frozenset().union(*holes))
+            if not left:
+                raise ConfigError(key, f"`{one}` has nothing in it on this model")
+            found |= left
     return frozenset(found)
 
 
@@ -102,30 +101,36 @@ class _Term:
             return lambda atom: atom.area == first
         if first not in ("layer", "layers"):
             return lambda atom: True
-        if not self.words or not re.match(r"[\dL]", self.words[0]):
+        if not self.words or not re.match(r"\d|L", self.words[0]):
             return lambda atom: atom.layer is not None
         numbers = set(self._numbers("layer", self.anatomy.layers, "L"))
         return lambda atom: atom.layer in numbers
 
     def _numbers(self, noun: str, most: int, end: str) -> list[int]:
-        """`3`, `7-12`, `1,3,5-7`, `L-1..L`."""
+        """`3`, `7-12`, `1,3,5-7`, `L-1..L`, `1..3L/4`; a fraction is rounded down."""
         numbers: list[int] = []
         for item in (self.words.pop(0) if self.words else "").split(","):
-            one = rf"(\d+|{end}(?:-\d+)?)"
+            one = rf"(\d+|\d*{end}(?:/[1-9]\d*)?(?:[+-]\d+)?)"
             match = re.fullmatch(rf"{one}(?:\.\.{one})?", item) or re.fullmatch(rf"(\d+)-(\d+|{end})", item)
             if match is None:
                 raise self._error(f"{item!r} is not a number of a {noun}, nor several such as 1,3 or 7-{end}")
-            first, last = (self._number(bound, most) for bound in (match[1], match[2] or match[1]))
+            first, last = (_number(bound, end, most) for bound in (match[1], match[2] or match[1]))
             if not 1 <= first <= last <= most:
                 raise self._error(f"{item} is out of range; on this model {noun}s are 1..{most}")
             numbers.extend(range(first, last + 1))
         return numbers
 
-    def _number(self, bound: str, most: int) -> int:
-        return int(bound) if bound.isdigit() else most + int(bound[1:] or 0)
-
     def _error(self, problem: str) -> ConfigError:
         return ConfigError(self.key, f"`{self.text}`: {problem}")
+
+
+def _number(bound: str, end: str, most: int) -> int:
+    """`7`, `L`, `L-1`, `L/2+1`, `3L/4`."""
+    if bound.isdigit():
+        return int(bound)
+    match = re.fullmatch(rf"(\d*){end}(?:/(\d+))?([+-]\d+)?", bound)
+    assert match is not None
+    return int(match[1] or 1) * most // int(match[2] or 1) + int(match[3] or 0)
 
 
 def _module(name: str) -> Callable[[Atom], bool]:

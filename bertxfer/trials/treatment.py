@@ -133,5 +133,5 @@ def _details(init: Initializer, reinitialized: tuple[str, ...]) -> Iterable[str]
     in_words = {"keep": "kept", "draw": "drawn", "shuffle": "shuffled", "zero": "set to 0", "reset": "set to 1 and 0"}
     if init.biases != usual[0]:
         yield f", biases {in_words[init.biases]}"
-    if init.layernorm != usual[1] and " head " not in reinitialized[0]:
+    if init.layernorm != usual[1] and any(" head " not in region and region != "pooler" for region in reinitialized):
         yield f", LayerNorm {in_words[init.layernorm]}"

@@ -12,7 +12,7 @@ from bertxfer.tasks import kinds
 from bertxfer.tasks.kinds import KINDS
 from bertxfer.tasks.task import SpanScience, TaskScience
 from bertxfer.trials import model_files, regions
-from bertxfer.trials.inputs import Inputs
+from bertxfer.trials.inputs import STAND_IN, Inputs
 from bertxfer.trials.operations import treatment_of
 from bertxfer.trials.pretrained import Pretrained
 from bertxfer.trials.regions import Anatomy
@@ -110,8 +110,10 @@ def _donor(config: Config, model: Pretrained, inputs: Inputs, found: dict[str, s
         donor = inputs.model(other)
     except ConfigError as error:
         raise type(error)("donor", error.message) from error
-    found[donor.version] = donor.where
-    return Donor(donor.version, donor.name, model_files.same_words(donor.where, model.where))
+    # An absent donor is another model than an absent model, which has the same stand-in.
+    version = f"{STAND_IN} donor {donor.name}" if donor.version == STAND_IN and donor.name != model.name else donor.version
+    found[version] = donor.where
+    return Donor(version, donor.name, model_files.same_words(donor.where, model.where))
 
 
 def _check(config: Config) -> None:

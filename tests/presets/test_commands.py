@@ -192,3 +192,12 @@ def test_a_result_is_shown_by_the_metric_that_is_asked_for(bertxfer: Run, tmp_pa
     assert f"score={expected:.4f}" in again.stdout
     assert set(json.loads(path.read_text())["metrics"]) == {"accuracy"}  # the stored result is only read
     assert Store(tmp_path / "out").finished() == {path.parent.name}
+
+
+def test_models_that_are_not_here_are_not_taken_for_one_another(bertxfer: Run) -> None:
+    """A transplant between two of them was planned as the pretrained model itself."""
+    words = ("model=bert_base_uncased", "task=sst2", "scheme=transplant", "region=layers 7-12")
+    cased, large = (asked(bertxfer, *words, f"donor={name}") for name in ("google-bert/bert-base-cased", "other/model"))
+    (own,) = asked(bertxfer, *words, "donor=google-bert/bert-base-uncased")
+    assert cased != large and all(len(one["treatment"]["operations"]) == 1 for (one,) in (cased, large))
+    assert "operations" not in own["treatment"]

@@ -64,7 +64,19 @@ TRIALS = {
     "kovaleva2019/fig5": 7,
     "kovaleva2019/fig6": 7,
     "dodge2020/components": 4 * 20 * (7 + 6),  # with all layers kept nothing is redrawn
+    "wu2022/statistics": 3 * (4 + 2 + 1) * 10,
+    "wu2022/corruption": 3 * (6 + 1) * 10,
+    "lee2019/frozen": 4 * (4 + 4 + 1) * 5,
+    "zhang2022/surgery": 3 * 5,
+    "merchant2020/similarity": 4 * 5,
+    "hao2019/path": 3 * 2 * 5,
+    "zhang2021/bias_correction": 4 * 2 * 20,
+    "zhang2021/reinitialized": 4 * (7 + 1) * 20,
+    "zhang2021/epochs": 4 * 3 * 20,
+    "mosbach2021/stability": 3 * 2 * 25,
 }
+# They count quarters of the layers, or name layers by their number.
+TWELVE_LAYERS = {"cs224n2020/wanted_deletion", "lee2019/frozen", "zhang2021/reinitialized"}
 
 
 # They redraw the trials of another preset, which has the claims; or their paper has no finding about them.
@@ -202,7 +214,7 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_preset_runs_whole_at_a_tiny_scale(
     preset: str, reading: str, composer: Composer, official: Path, out: Path, low_model: Path, tiny_model: Path
 ) -> None:
-    model = tiny_model if preset == "cs224n2020/wanted_deletion" else low_model  # it names layers by their number
+    model = tiny_model if preset in TWELVE_LAYERS else low_model
     words = [f"experiment={preset}", "model=mini", f"model.name={model}", "scale=tiny", f"data.root={official}"]
     if preset == "mini":
         words += ["data.n=16", "data.dev_n=16", "training.epochs=1"]

@@ -1,7 +1,7 @@
 """Lists of operations: equal effects are equal ids, and different effects are not."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 
@@ -118,6 +118,22 @@ def test_a_scheme_is_a_short_name_for_a_list(words: str, listed: Listed) -> None
         assert base(listed) == scheme(*words.split())
 
 
+@pytest.mark.parametrize(
+    ("layers", "region", "meant"),
+    [
+        (12, "layers 1..3L/4", range(1, 10)),
+        (6, "layers 1..3L/4", range(1, 5)),  # 4.5 is rounded down
+        (12, "layers L/2+1..L", range(7, 13)),
+        (12, "layers L/4..L/2-1", range(3, 6)),
+        (12, "layers 1-3 + layers L-1..L", [1, 2, 3, 11, 12]),
+        (12, "layers 1-3 + layers 2-5 except layers 3-4", [1, 2, 3, 5]),  # a hole is in its own part
+    ],
+)
+def test_regions_count_in_parts_of_the_model_and_are_joined(layers: int, region: str, meant: Iterable[int]) -> None:
+    plain = [{"stats": f"layer {layer}"} for layer in meant]
+    assert treatment([{"stats": region}], layers=layers) == treatment(plain, layers=layers)
+
+
 def test_a_list_goes_on_where_the_scheme_ends() -> None:
     config = composed("scheme=incremental", "k=10", "treatments=[{reinitialize: pooler}]")
     made = treatment_of(config, Anatomy("bert", 12, 12))
@@ -140,6 +156,7 @@ def test_a_list_goes_on_where_the_scheme_ends() -> None:
             "embeddings and layers 1-2 and pooler reinitialized",
         ),
         ([{"stats": "embeddings word"}], "word embeddings drawn by mean and sd"),
+        ([{"reinitialize": "pooler"}], "pooler reinitialized"),  # which has no LayerNorm to keep
     ],
 )
 def test_words_of_a_table(listed: Listed, words: str | None) -> None:
@@ -155,6 +172,8 @@ def test_words_of_a_table(listed: Listed, words: str | None) -> None:
         ([{"stats": "layer L"}, {"delete": "layers 1-11"}, {"stats": "layer 2"}], "treatments", "layers are 1..1"),
         ([{"stats": "the top"}], "treatments", "'the' is not a part"),
         ([{"stats": "layers 1-2 except layers"}], "treatments", "has nothing in it"),
+        ([{"stats": "embeddings + layer L+1"}], "treatments", "layers are 1..12"),
+        ([{"stats": "layers 1..L/0"}], "treatments", "is not a number of a layer"),
         ([{"shake": "layers"}], "treatments", "is not one of"),
         ([{"stats": "layers", "amount": 1}], "treatments", "amount does not go with stats"),
         ([{"corrupt": "layers"}], "amount", "is not a number from 0 to 1"),
