@@ -57,6 +57,11 @@ def over_x(figure: Figure, marks: Marks, style: Style, behind: list[alt.Chart]) 
     return facets(layers, marks)
 
 
+def seen(opacity: float = 1) -> Any:
+    """The page puts marks that are not seen into panels without any of a role: of those Vega would warn."""
+    return alt.condition("datum.ghost", alt.value(0), alt.value(opacity))
+
+
 def joined() -> alt.Chart:
     """What a line joins: it breaks where a place has no result."""
     return alt.Chart().transform_filter("datum.role === 'mean' || datum.role === 'missing'")
@@ -71,8 +76,8 @@ def _trials(figure: Figure, marks: Marks, style: Style) -> list[alt.Chart]:
     if not len(marks.of("trial")):
         return []
     x, y, aside = x_axis(figure, marks), y_axis(figure), beside(marks, style)
-    small = role("trial").mark_point(opacity=0.4, size=14, filled=True)
-    return [small.encode(x, y, **style.marks(), **aside, tooltip=tips(figure, "trial"))]
+    small = role("trial").mark_point(size=14, filled=True)
+    return [small.encode(opacity=seen(0.4)).encode(x, y, **style.marks(), **aside, tooltip=tips(figure, "trial"))]
 
 
 def _crosses(figure: Figure, marks: Marks, style: Style) -> list[alt.Chart]:
@@ -93,7 +98,7 @@ def dashed_line(figure: Figure, marks: Marks, style: Style) -> list[alt.Chart]:
     return [
         dashed.mark_line(strokeWidth=2).encode(x, y, **style.lines()),
         interval(dashed).encode(x, low, high, color=alt.value(GREY)),
-        dot(dashed).encode(x, y, color=alt.value(GREY), tooltip=tips(figure, "mean")),
+        dot(dashed).encode(x, y, color=alt.value(GREY), opacity=seen(), tooltip=tips(figure, "mean")),
     ]
 
 
@@ -124,7 +129,7 @@ def levels(figure: Figure, marks: Marks, style: Style, y: alt.Y) -> list[alt.Cha
     number = alt.Tooltip("y:Q", title=figure.center, format=".4~g")
     tips = [alt.Tooltip("series:N", title="level"), number, "n:Q", "trials:N"]
     level = role("level").transform_calculate(line="datum.series")
-    return [level.mark_rule(strokeWidth=1.5).encode(y, **style.lines(), tooltip=tips)]
+    return [level.mark_rule(strokeWidth=1.5).encode(y, **style.lines(), opacity=seen(), tooltip=tips)]
 
 
 def x_axis(figure: Figure, marks: Marks) -> alt.X:

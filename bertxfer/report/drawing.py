@@ -10,7 +10,7 @@ import altair as alt
 import pandas as pd
 import vl_convert
 
-from bertxfer.report import centers
+from bertxfer.report import centers, column
 from bertxfer.report.figure import Figure
 from bertxfer.report.kinds import KINDS, Kind
 from bertxfer.report.marks import Marks, not_dashed, order_of
@@ -55,10 +55,19 @@ class Drawing:
     marks: Marks
     spec: dict[str, Any]  # Vega-Lite
 
-    def write(self, folder: Path, name: str) -> list[Path]:
-        """The same chart as SVG, PNG and PDF, and the data behind it as CSV. None of it needs a network."""
+    @property
+    def has_published(self) -> bool:
+        """Whether the paper's numbers are among the marks."""
+        data = self.marks.data
+        return "printed" in data or bool(
+            data.get("series", pd.Series(dtype=str)).astype(str).str.startswith("published").any()
+        )
+
+    def write(self, folder: Path, name: str, width: float | None = None) -> list[Path]:
+        """The same chart as SVG, PNG and PDF, and the data behind it as CSV. None of it needs a network. With a
+        `width`, in inches, it fits the column of a journal."""
         folder.mkdir(parents=True, exist_ok=True)
-        svg = vl_convert.vegalite_to_svg(self.spec, show_warnings=False)
+        svg = column.fitted(self.spec, width) if width else vl_convert.vegalite_to_svg(self.spec, show_warnings=False)
         paths = {kind: folder / f"{name}.{kind}" for kind in FORMATS}
         write_text(paths["svg"], svg)
         write_whole(paths["png"], lambda path: path.write_bytes(vl_convert.svg_to_png(svg, scale=2)))
@@ -100,7 +109,7 @@ def draw(
         subtitle.append(not_dashed(figure))
     if is_demonstration(results):
         subtitle.append(f"Demonstration: {MINI_NOTE}.")
-    labels = {"labels": _labels(kind, marks)}
+    labels = {"labels": _labels(kind, marks), "most": kind.widest}
     titled = chart.properties(title=alt.Title(title, subtitle=subtitle), usermeta=labels).configure(**LOOK)
     return Drawing(figure, title, explanation, marks, json.loads(titled.to_json()))
 

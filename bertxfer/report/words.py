@@ -39,7 +39,7 @@ _VALUES = {"keep_layernorm": {True: "LayerNorm kept", False: "LayerNorm reinitia
 
 _IN_WORDS = ("data.fraction", "intermediate", "preserve", "keep_layernorm", "reinit_lr_factor")
 # Columns whose values speak for themselves in a legend.
-_SELF_EXPLANATORY = ("preserve", "keep_layernorm", "reinit_lr_factor", "task", "intermediate", "treatment")
+_SELF_EXPLANATORY = ("preserve", "keep_layernorm", "reinit_lr_factor", "task", "intermediate", "treatment", "sweep")
 
 
 def task(name: str) -> str:

@@ -69,4 +69,4 @@ def _caption(figure: Figure, marks: Marks) -> str:
     return f"Means over dev examples and {counted(marks.data['n'], 'trial')}."
 
 
-KIND = Kind("attention", marks, chart, caption=_caption, has_bars=False)
+KIND = Kind("attention", marks, chart, widest=480, caption=_caption, has_bars=False)

@@ -86,6 +86,7 @@ KIND = Kind(
     chart,
     caption=_caption,
     published=published,
+    widest=640,
     has_bars=False,
     needs={"baseline": "shows differences; name what they are taken from: {treatment_text: as pretrained}"},
 )

@@ -47,6 +47,7 @@ class Kind:
     interval: str = "t95"  # where a block names none
     any_center: bool = False  # whether a block may ask for medians or the best instead of means
     needs: Mapping[str, str] = field(default_factory=dict)  # keys that a block must have, and why
+    widest: int | None = None  # of a panel on the page, in pixels; None: as wide as there is room
     x: str | None = None  # the column of its axis, where that is not the block's to choose
     labels: str | None = None  # the column of the marks whose words stand left of the first panel
     # For a sweep without a block that is best drawn as this kind: the other keys of its block.

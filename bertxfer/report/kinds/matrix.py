@@ -74,11 +74,8 @@ def chart(figure: Figure, marks: Marks) -> Chart:
     if "printed" in marks.data:
         high += 14
         below = 29 if "range" in marks.data else 15
-        said = {"words": "'published ' + format(datum.printed, '.1f')"}
-        paper = base.transform_filter("isValid(datum.printed)").transform_calculate(**said)
-        paper = paper.mark_text(fontSize=10, dy=below, fontStyle="italic")
-        layers.append(paper.encode(x, y, text="words:N", color=on_shade))
-        wide = max(wide, 104)
+        paper = base.transform_filter("isValid(datum.printed)").mark_text(fontSize=11, dy=below, fontStyle="italic")
+        layers.append(paper.encode(x, y, text=alt.Text("printed:Q", format=".1f"), color=on_shade))
     size = max(1, len(tasks))
     return panels(layers, marks, wide * size, high * size, 1)
 
@@ -107,6 +104,7 @@ KIND = Kind(
     unit=SCORE,
     caption=caption,
     published=published,
+    widest=900,
     any_center=True,
     has_bars=False,
     labels="row",
