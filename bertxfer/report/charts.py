@@ -102,7 +102,7 @@ def dashed_line(figure: Figure, marks: Marks, style: Style) -> list[alt.Chart]:
     ]
 
 
-def labelled(figure: Figure, x: str, y_label: str) -> Figure:
+def labelled(figure: Figure, x: str, y_label: str | None) -> Figure:
     """With labels for axes that are not columns of the results: steps, epochs, layers."""
     x = figure.x or x
     return dataclasses.replace(figure, x=x, x_label=figure.x_label or words.axis(x), y_label=figure.y_label or y_label)

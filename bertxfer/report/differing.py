@@ -7,6 +7,7 @@ from bertxfer.report import words
 from bertxfer.report.contents import Grid, few
 from bertxfer.sweeps import columns
 from bertxfer.sweeps.sweep import Point
+from bertxfer.trials.trial import Trial
 
 # What says nothing that another row does not: digests, the files of tasks and models, and treatments, which are axes.
 _LEFT_OUT = ("id", "seed", "task", "treatment_text", "treatment", "seeds", "version")
@@ -33,10 +34,14 @@ def _told(key: str, values: Mapping[str, Any]) -> str:
 def _values(points: Sequence[Point]) -> dict[str, dict[str, Any]]:
     """Every key with its values, those of the axes and those of the settings."""
     found: dict[str, dict[str, Any]] = {}
-    trials = {point.trial.id: point.trial for point in points}
-    for trial in trials.values():
+    unlike: dict[str, Trial] = {}  # a place of many seeds is looked at once
+    for point in points:
+        unlike.setdefault(str([item for item in point.axes.items() if item[0] != "seed"]), point.trial)
+        seed = point.trial.science.seeds["order"]
+        found.setdefault("seeds.order", {})[str(seed)] = seed
+    for trial in unlike.values():
         for key, value in columns.of_trial(trial).items():
-            if _counts(key):
+            if _counts(key) and key != "seeds.order":
                 found.setdefault(key, {})[str(value)] = value
     for point in points:
         for key, value in point.axes.items():

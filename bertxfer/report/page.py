@@ -98,7 +98,7 @@ def make(subject: Subject, folder: Path, width: float | None = None) -> Made:
     dashed = [_dashed(figure, subject) for figure in figures]
     made = _tables(figures, results, dashed, subject, folder)
     in_tables = any(grid.papers for _, grid, _ in made)
-    shown = []
+    shown: list[Shown] = []
     for i, figure in enumerate(figures):
         one = _shown(figure, len(shown) + 1, i, results, dashed[i], subject, folder, in_tables, width)
         shown += [one] if one.awaited or one.published else []

@@ -23,7 +23,7 @@ from bertxfer.sweeps.summary import MINI_NOTE
 from bertxfer.system.files import refuse_links, write_text
 
 SWEEP = "sweep"
-_PLACE = ["task", "measure", "size", "treatment_text"]
+_PLACE = ["task", "measure", "size", "treatment"]
 _WITH_SERIES = ("curves", "scatter", "bars", "points", "treatments")  # kinds that show several series
 
 
@@ -96,7 +96,7 @@ def differences(results: pd.DataFrame, names: Sequence[str]) -> Table:
     return Table("differences", f"{names[1]} minus {names[0]}, paired by seed", cells, data, note)
 
 
-_LABELS = {"size": "data", "treatment_text": "treatment"}
+_LABELS = {"size": "data"}
 
 
 def _means(table: pd.DataFrame, by: Sequence[str]) -> dict[tuple[Any, ...], str]:

@@ -22,7 +22,7 @@ from bertxfer.store.store import Store
 from bertxfer.sweeps import manifest
 from bertxfer.sweeps.deciding import Deciding
 from bertxfer.sweeps.sweep import Point
-from bertxfer.sweeps.wanted import claims_about, is_until_decided, stated_claims, sweep_of
+from bertxfer.sweeps.wanted import claims_about, is_until_decided, places_of, stated_claims, sweep_of
 from bertxfer.trials.inputs import Inputs
 
 
@@ -72,8 +72,11 @@ class Subject:
         """The points of the experiment without any other override but its reading; None where there is none of it."""
         if self.experiment is None or not self.is_known:
             return None
+        same = ("experiment=", "reading=", "runtime.", "figure.", "error_bars=", "hydra")
+        if all(word.startswith(same) for word in self.words):
+            return self.points
         words = [f"experiment={self.experiment}", *(word for word in self.words if word.startswith("reading="))]
-        return sweep_of(words, self.composer, Inputs(stand_ins=True)).points
+        return [point for point, _ in places_of(words, self.composer, Inputs(stand_ins=True))]
 
 
 def _is_shared(key: str) -> bool:

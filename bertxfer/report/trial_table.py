@@ -26,7 +26,7 @@ def table(results: pd.DataFrame) -> pd.DataFrame:
         "state": [_state(row) for row in trials.to_dict("records")],
         "task": trials["task.name"].map(words.task),
         "size": trials["size"],
-        "treatment": trials["treatment_text"],
+        "treatment": trials["treatment"],
         "seed": trials["seed"],
         "score": [None if is_gap(score) else round(POINTS * score, 2) for score in trials["score"]],
         "metric": trials["headline"].map(words.metric),
@@ -101,7 +101,7 @@ def ran(results: pd.DataFrame) -> str:
     done = results[results["state"] == "done"].drop_duplicates("id").assign(size=sizes)
     if done.empty:
         return "no trial is done yet"
-    counts = (("task.name", "task"), ("treatment_text", "treatment"), ("seed", "seed"))
+    counts = (("task.name", "task"), ("treatment", "treatment"), ("seed", "seed"))
     told = [_counted(done[column].nunique(), results[column].nunique(), noun) for column, noun in counts]
     told.append(f"trained on {_few(done['size'].unique().tolist())}")
     return ", ".join(told)

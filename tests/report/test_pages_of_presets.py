@@ -55,13 +55,9 @@ def _invent(place: Point, store: Store, i: int) -> None:
     events: list[dict[str, Any]] = [{"step": step, "loss": 2.0 / step, "lr": 1e-4} for step in range(1, 5)]
     events += [{"step": 2 * epoch, "epoch": epoch, "dev_loss": 1.0 / epoch, **scores} for epoch in (1, 2)]
     (folder / "history.jsonl").write_text("\n".join(map(json.dumps, events)))
-    spans = "exact_match" in place.trial.metrics
-    said = (
-        {"label": [["a"]] * 4, "prediction": ["a"] * 4}
-        if spans
-        else {"label": [0, 1, 0, 1], "prediction": [0, 1, 1, 1]}
-    )
-    pd.DataFrame({"index": range(4), **said}).to_parquet(folder / "predictions.parquet")
+    rows = {"index": range(4), "label": [0, 1, 0, 1], "prediction": [0, 1, 1, 1]}
+    answers = dict.fromkeys(("question", *place.trial.metrics), 0.5) if "exact_match" in place.trial.metrics else {}
+    pd.DataFrame(rows).assign(**answers).rename(columns={"question": "id"}).to_parquet(folder / "predictions.parquet")
     layers = range(1, place.trial.science.model.layers + 1)
     weights = [
         {"reference": "pretrained", "layer": n, "module": "feedforward.output", "distance": 0.1 * n, "norm": 2.0}
