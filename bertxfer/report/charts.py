@@ -76,8 +76,8 @@ def _trials(figure: Figure, marks: Marks, style: Style) -> list[alt.Chart]:
     if not len(marks.of("trial")):
         return []
     x, y, aside = x_axis(figure, marks), y_axis(figure), beside(marks, style)
-    small = role("trial").mark_point(size=14, filled=True)
-    return [small.encode(opacity=seen(0.4)).encode(x, y, **style.marks(), **aside, tooltip=tips(figure, "trial"))]
+    small = role("trial").mark_point(size=22, filled=True)
+    return [small.encode(opacity=seen(0.5)).encode(x, y, **style.marks(), **aside, tooltip=tips(figure, "trial"))]
 
 
 def _crosses(figure: Figure, marks: Marks, style: Style) -> list[alt.Chart]:
@@ -143,7 +143,8 @@ def x_axis(figure: Figure, marks: Marks) -> alt.X:
     scale = alt.Scale(domain=_room_for(values, logarithmic), nice=False, zero=False)
     if logarithmic:
         scale["type"] = "log"
-    form = "~%" if figure.x == "data.fraction" else ",~g"
+    whole = all(float(value).is_integer() for value in values)
+    form = "~%" if figure.x == "data.fraction" else ",d" if whole else ".5~f"
     axis = alt.Axis(values=values, format=form, labelAngle=0, labelOverlap=True, grid=False)
     return alt.X("at:Q", title=title, scale=scale, axis=axis)
 

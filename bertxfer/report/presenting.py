@@ -14,6 +14,7 @@ from bertxfer.report.units import AMOUNT, LOGARITHMIC, POINTS, SCORE, are_number
 _SCORES = ("y", "low", "high", "sd")
 _OVER_X = ("mean", "trial", "dashed", "missing")
 _APART, _TOGETHER = 0.16, 0.7  # of the way to the next x: between two series, and all of them at most
+_OF_PANEL = 0.012  # of its width, some five pixels: bars need no more
 
 
 def presented(marks: Marks, figure: Figure, kind: Kind) -> Marks:
@@ -63,7 +64,8 @@ def _beside_each_other(data: pd.DataFrame, figure: Figure) -> "pd.Series[float] 
     values = np.unique(scale(x[over].to_numpy()))
     gap = float(np.diff(values).min()) if len(values) > 1 else 0.0
     names = order_of(data.loc[over, "series"].tolist())
-    step = gap * min(_APART, _TOGETHER / len(names))
+    reach = float(np.ptp(values)) if len(values) > 1 else 0.0
+    step = min(gap * min(_APART, _TOGETHER / len(names)), _OF_PANEL * reach)
     turn = data["series"].map({name: i - (len(names) - 1) / 2 for i, name in enumerate(names)})
     aside = scale(x) + step * turn
     return np.exp(aside) if scale is np.log else aside

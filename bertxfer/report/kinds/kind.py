@@ -32,6 +32,7 @@ def over_seeds(figure: Figure, marks: Marks) -> str:
 
 def counted(n: "pd.Series[int]", noun: str) -> str:
     """How many trials marks are of: 7 orders, 2 to 3 runs."""
+    n = n.dropna().astype(int)
     return f"{cells.span_of(n)} {noun}{'' if n.max() == 1 else 's'}"
 
 
