@@ -22,7 +22,6 @@ from bertxfer.store.store import Store
 from bertxfer.sweeps.sweep import Point
 from bertxfer.trials.science import flatten
 
-SHOWN = 200  # rows of a grid of single trials
 _COUNTS = (
     "permutations",
     "layers",
@@ -70,27 +69,6 @@ def progress(results: pd.DataFrame) -> Grid:
         cells = [of_task & (trials["size"] == size) for size in columns]
         rows.append([words.task(task), *(f"{int((cell & done).sum())} of {int(cell.sum())}" for cell in cells)])
     return Grid(["task", *columns], rows, [str(task) for task in tasks])
-
-
-def in_state(results: pd.DataFrame, state: str) -> Grid | None:
-    """The trials that are missing, or that failed or ended without a defined score, with the reason."""
-    trials = results.drop_duplicates("id")
-    trials = trials[trials["undefined"].astype(bool) if state == "undefined" else trials["state"] == state]
-    if trials.empty:
-        return None
-    has_reason = state != "missing"
-    columns = ["task", "n", "treatment", "seed", "id", *(["reason"] if has_reason else [])]
-    first = trials.head(SHOWN).assign(size=sizes)
-    rows = [
-        [words.task(row["task.name"]), row["size"], row["treatment_text"], str(row["seed"]), row["id"]]
-        + ([str(row["reason"])] if has_reason else [])
-        for row in first.to_dict("records")
-    ]
-    tasks = [str(task) for task in first["task.name"]]
-    if len(trials) > SHOWN:
-        rows.append([f"and {len(trials) - SHOWN} more", *[""] * (len(columns) - 1)])
-        tasks.append("")
-    return Grid(columns, rows, list(tasks))
 
 
 def axes(points: Sequence[Point]) -> Grid:
