@@ -8,7 +8,7 @@ OUTPUT ?= multirun_outputs
 BIN = $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run chromium latex bindfs test coverage test-long test-faults test-faults-long test-trackers test-bench test-slurm bench bench-round bench-more lint check mini clean
+.PHONY: help setup run chromium axe latex bindfs test coverage test-long test-faults test-faults-long test-trackers test-bench test-slurm bench bench-round bench-more lint check mini clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -36,6 +36,16 @@ chromium:
 	    && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium >/dev/null; } || { \
 	  echo "the tests need Chromium: apt-get install chromium, or set CHROMIUM to the path of one"; exit 1; }
 
+# So is whether it can be read without seeing it, by axe from the npm registry, which stays out of this folder.
+AXE ?= $(HOME)/.cache/bertxfer-tests/axe
+axe:
+	@[ -f "$(AXE)/node_modules/axe-core/axe.min.js" ] || { \
+	  command -v npm >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
+	    && apt-get update -qq \
+	    && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends npm >/dev/null; }; \
+	  mkdir -p "$(AXE)" && npm install --silent --no-audit --no-fund --prefix "$(AXE)" axe-core@4.14.1; } || { \
+	  echo "the tests need axe: install npm, or give the folder that has it as AXE"; exit 1; }
+
 # Numbers for papers are set by a real LaTeX.
 latex:
 	@command -v pdflatex >/dev/null || { \
@@ -47,13 +57,13 @@ latex:
 # What takes long has its own target, so that `make test` stays an everyday command.
 LONG = tests/presets tests/sweeps/test_launchers.py tests/sweeps/test_interrupting.py \
   tests/sweeps/test_former_names.py tests/report/test_averaging.py tests/test_wheel.py tests/test_guides.py \
-  tests/tasks/test_real.py tests/sweeps/test_deciding.py tests/report/test_latex.py
+  tests/tasks/test_real.py tests/sweeps/test_deciding.py tests/report/test_latex.py tests/report/test_pages_of_presets.py
 OWN = tests/slurm tests/faults tests/trackers tests/bench $(LONG)
 
-test: setup chromium  ## the everyday tests: all but those of the targets below
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal $(OWN:%=--ignore=%)
+test: setup chromium axe  ## the everyday tests: all but those of the targets below
+	BERTXFER_AXE=$(AXE) OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal $(OWN:%=--ignore=%)
 
-test-long: setup latex  ## every preset at a tiny scale, local workers under kills, claims, LaTeX, the guides, real data, the wheel
+test-long: setup latex chromium  ## every preset at a tiny scale, local workers under kills, claims, LaTeX, the guides, real data, the wheel
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal $(LONG)
 
 # A network file system for them, where one can be had.
@@ -111,9 +121,9 @@ bench-more: setup  ## a sweep against a SLURM job a trial, probes, frozen layers
 
 # Many tests run the command line in processes of their own. pyproject.toml has those measured too, and
 # tests/helpers/warm.py then starts each anew instead of forking it from one that has imported everything.
-coverage: setup chromium  ## the lines of the package that the tests reach, without those of presets and cluster
+coverage: setup chromium axe  ## the lines of the package that the tests reach, without those of presets and cluster
 	rm -f .coverage .coverage.*
-	OMP_NUM_THREADS=1 COVERAGE_FILE=$(CURDIR)/.coverage $(BIN)/python -m coverage run -m pytest -n 2 --dist worksteal \
+	BERTXFER_AXE=$(AXE) OMP_NUM_THREADS=1 COVERAGE_FILE=$(CURDIR)/.coverage $(BIN)/python -m coverage run -m pytest -n 2 --dist worksteal \
 	  --ignore=tests/slurm --ignore=tests/presets --ignore=tests/faults --ignore=tests/trackers \
 	  --ignore=tests/bench
 	-$(BIN)/python -m coverage combine -q  # a process that was killed may leave an empty file

@@ -113,25 +113,44 @@ def cancel(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
     return 0
 
 
-@verb("[sweep | overrides]", "writes figures, tables and one HTML page of a sweep or an experiment")
+@verb(
+    "[sweep [sweep] | paper | overrides]",
+    "writes figures, tables and one HTML page of a sweep, of two side by side, or of a paper",
+)
 def report(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
-    from bertxfer.report import page, subject
+    from bertxfer.report import reporting
 
     parser.add_argument(
-        "words", nargs="*", metavar="sweep | key=value", help="a sweep (the last one), or the overrides of a run"
+        "words",
+        nargs="*",
+        metavar="sweep | paper | key=value",
+        help="a sweep (the last one) or two, a paper as tamkin2020, or the overrides of a run; with figure.KEY=VALUE",
+    )
+    parser.add_argument("--all", action="store_true", help="a report of every sweep that is stored, and an index")
+    parser.add_argument("--open", action="store_true", help="open the page in a browser")
+    parser.add_argument(
+        "--watch",
+        nargs="?",
+        type=reporting.seconds,
+        const=30,
+        metavar="SECONDS",
+        help="make the page again while trials are running, every so many seconds (30)",
+    )
+    parser.add_argument(
+        "--width",
+        type=reporting.inches,
+        metavar="3.3in",
+        help="of the figures' files: a journal's column (in, cm, mm)",
     )
     parser.add_argument("-m", "--multirun", action="store_true", help="as for a run; changes nothing here")
     parser.add_argument("-cd", "--config-dir", action="append", default=[], help="one more folder of configs")
     default = parser.get_default("output_dir")
     parser.set_defaults(output_dir=None)
     args = parser.parse_intermixed_args(words)
-    named = len(args.words) == 1 and "=" not in args.words[0]
-    if named or not args.words:
-        about = subject.of_sweep((args.output_dir or default).absolute(), *(args.words or [None]))
-    else:
-        about = subject.of_words(args.words, args.output_dir, args.config_dir)
-    print(f"report in {page.write(about)}")
-    return 0
+    asked = reporting.Asked(
+        args.words, args.output_dir, default.absolute(), args.config_dir, args.all, args.watch, args.width
+    )
+    return reporting.run(asked, args.open)
 
 
 @verb(

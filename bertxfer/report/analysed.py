@@ -10,6 +10,7 @@ from bertxfer.report import stored
 from bertxfer.report.courses import KEYS, LOSS
 from bertxfer.report.figure import Figure
 from bertxfer.report.marks import Marks, followed
+from bertxfer.report.units import AMOUNT, AS_IT_IS, SCORE
 from bertxfer.store.store import Store
 
 Read = Callable[["pd.Series[str]", Store], pd.DataFrame]
@@ -41,10 +42,16 @@ def together(parts: list[Marks]) -> Marks:
 
 
 def lines(
-    places: pd.DataFrame, each: pd.DataFrame, figure: Figure, notes: list[str], columns: tuple[str, ...] = ()
+    places: pd.DataFrame, each: pd.DataFrame, figure: Figure, notes: list[str], unit: str, columns: tuple[str, ...] = ()
 ) -> Marks:
     """Means over seeds of the rows id, headline, x, y, and `series`, the words of a line among those of its place."""
-    return followed(places, each[[*KEYS, "x", "y", *columns]], figure.interval, notes)
+    return followed(places, each[[*KEYS, "x", "y", *columns]], figure.interval, notes, unit)
+
+
+def unit_of(figure: Figure) -> str:
+    """The unit of what `measure` names: a score, a loss, or a change that is in points already."""
+    (value,) = figure.measure["value"]
+    return {"score": SCORE, LOSS: AMOUNT}.get(value, AS_IT_IS)
 
 
 def unanalysed(ids: "pd.Series[str]", table: pd.DataFrame, analysis: str) -> list[str]:

@@ -23,7 +23,7 @@ class Center:
 
 # Of ten runs the range shows all that was seen; quartiles of so few are interpolated between two of them.
 CENTERS = {
-    "mean": Center("mean", ("low", "high"), cells.mean_cell, "Means", "Means over seeds.", "", ""),
+    "mean": Center("mean", ("low", "high"), cells.mean_cell, "Means", "Means over {} each.", "", ""),
     "median": Center(
         "median",
         ("min", "max"),
@@ -49,6 +49,8 @@ def drawn(summary: pd.DataFrame, center: str) -> pd.DataFrame:
 
 def caption(center: str, n: "pd.Series[int]") -> str:
     """What the numbers of a chart are, from how many runs each rests on."""
+    if center == "mean" and n.max() == 1:
+        return "Each mark is a single trial."
     runs = f"{cells.span_of(n)} {'run' if n.max() == 1 else 'runs'}"
     return " ".join([CENTERS[center].caption.format(runs), *([f"{MAXIMUM}."] if center == "best" else [])])
 

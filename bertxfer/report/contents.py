@@ -1,6 +1,7 @@
 """What the page says beside its figures, as grids of text: how complete, which settings and versions, what failed."""
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,17 +9,19 @@ from typing import Any
 
 import pandas as pd
 
-from bertxfer.report import scorecard, words
+from bertxfer.report import cells, scorecard, words
+from bertxfer.report.correlations import FEWEST_PERMUTATIONS
 from bertxfer.report.frame import Completeness
 from bertxfer.report.places import sizes
+from bertxfer.report.profiles import FEWEST_SEEDS
+from bertxfer.report.published import Published
 from bertxfer.report.scorecard import Scorecard
-from bertxfer.report.statistics import LEVEL
+from bertxfer.report.statistics import FEWEST_PAIRS, LEVEL, counted
 from bertxfer.report.tables import Table
 from bertxfer.store.store import Store
 from bertxfer.sweeps.sweep import Point
 from bertxfer.trials.science import flatten
 
-SHOWN = 200  # rows of a grid of single trials
 _COUNTS = (
     "permutations",
     "layers",
@@ -42,17 +45,27 @@ _NUMBERS = (
     "Spearman",
     "Pearson",
 )
+# As "-12.3", "80.0 ± 1.2", "< 0.001", "-1.0 to 2.0", "3 of 4", or a dash.
+_NUMBER = re.compile(r"(-|[<+-]?\s?[\d.,]+(%| ±.*| to [\d.,-]+| of \d+| \(.*\))?)$")
 _FEW = 8  # values of an axis that are listed one by one
 
 
 @dataclass(frozen=True)
 class Grid:
-    """A table of the page. `tasks` has the task of each row where a filter may hide it; `marks` classes of cells."""
+    """A table of the page. `tasks` has the task of each row where a filter may hide it; `marks` classes of cells;
+    `papers` what the paper prints of each cell."""
 
     columns: list[str]
     rows: list[list[str]]
     tasks: list[str | None] = field(default_factory=list)
     marks: list[list[str]] = field(default_factory=list)
+    papers: list[list[str]] = field(default_factory=list)
+
+    @property
+    def numeric(self) -> list[bool]:
+        """The columns of numbers, whose digits stand under each other."""
+        columns = zip(*self.rows, strict=True) if self.rows else [[""]] * len(self.columns)
+        return [any(map(_NUMBER.match, cells)) and all(not c or _NUMBER.match(c) for c in cells) for cells in columns]
 
 
 def shares(counts: Completeness) -> list[tuple[str, float]]:
@@ -72,27 +85,6 @@ def progress(results: pd.DataFrame) -> Grid:
         cells = [of_task & (trials["size"] == size) for size in columns]
         rows.append([words.task(task), *(f"{int((cell & done).sum())} of {int(cell.sum())}" for cell in cells)])
     return Grid(["task", *columns], rows, [str(task) for task in tasks])
-
-
-def in_state(results: pd.DataFrame, state: str) -> Grid | None:
-    """The trials that are missing, or that failed or ended without a defined score, with the reason."""
-    trials = results.drop_duplicates("id")
-    trials = trials[trials["undefined"].astype(bool) if state == "undefined" else trials["state"] == state]
-    if trials.empty:
-        return None
-    has_reason = state != "missing"
-    columns = ["task", "n", "treatment", "seed", "id", *(["reason"] if has_reason else [])]
-    first = trials.head(SHOWN).assign(size=sizes)
-    rows = [
-        [words.task(row["task.name"]), row["size"], row["treatment_text"], str(row["seed"]), row["id"]]
-        + ([str(row["reason"])] if has_reason else [])
-        for row in first.to_dict("records")
-    ]
-    tasks = [str(task) for task in first["task.name"]]
-    if len(trials) > SHOWN:
-        rows.append([f"and {len(trials) - SHOWN} more", *[""] * (len(columns) - 1)])
-        tasks.append("")
-    return Grid(columns, rows, list(tasks))
 
 
 def axes(points: Sequence[Point]) -> Grid:
@@ -140,13 +132,14 @@ def versions(ids: Iterable[str], store: Store) -> Grid:
     return Grid(["of the results", "version"], rows)
 
 
-def table(made: Table) -> Grid:
+def table(made: Table, printed: Published | None = None) -> Grid:
     """A table of results, shaded and bold as it is on paper; its sentences have a section of their own."""
-    cells = made.cells.drop(columns="in words", errors="ignore")
+    shown = made.cells.drop(columns="in words", errors="ignore")
+    papers = _papers(made, printed) if printed is not None else []
     # Kept together, or a heading takes three lines.
-    cells = cells.rename(columns={"p (Benjamini-Hochberg)": "p (B\u2011H)", "p (paired t)": "p (paired\u00a0t)"})
-    columns = list(cells.columns)
-    rows = [[str(cell) for cell in row] for row in cells.itertuples(index=False)]
+    shown = shown.rename(columns={"p (Benjamini-Hochberg)": "p (B\u2011H)", "p (paired t)": "p (paired\u00a0t)"})
+    columns = list(shown.columns)
+    rows = [[str(cell) for cell in row] for row in shown.itertuples(index=False)]
     task = next((name for name in ("task", "final task") if name in columns), None)
     marks = [
         [
@@ -155,7 +148,44 @@ def table(made: Table) -> Grid:
         ]
         for row in range(len(rows))
     ]
-    return Grid(columns, rows, [str(value) for value in cells[task]] if task else [], marks)
+    tasks = [words.key_of_task(str(value)) for value in shown[task]] if task else []
+    return Grid(columns, rows, list(tasks), marks, papers)
+
+
+def _papers(made: Table, printed: Published) -> list[list[str]]:
+    """What the paper prints of each cell; nothing where it has none of this table's rows."""
+    known = printed.of_table(made.name)
+    columns = [column for column in made.cells if column != "in words"]
+    found = []
+    for row in made.cells[columns].itertuples(index=False):
+        names = [str(cell).casefold() for cell in row]
+        found.append(
+            [next((known[name, column] for name in names if (name, column) in known), "") for column in columns]
+        )
+    return found if any(map(any, found)) else []
+
+
+_LACKING = "too few|nothing can be said|no pair|no seed"
+
+
+def silent(made: Table) -> str | None:
+    """One sentence in place of a table that can say nothing yet: what is missing."""
+    if made.cells.empty:
+        return "Nothing yet: no trial that it needs is done."
+    if "words" in made.data and made.data["words"].str.contains(_LACKING).all():
+        noun, fewest = ("permutation", FEWEST_PERMUTATIONS) if "spearman" in made.data else ("pair", FEWEST_PAIRS)
+        noun, fewest = ("seed", FEWEST_SEEDS) if "seeds" in made.data else (noun, fewest)
+        counts = made.data["seeds" if noun == "seed" else "n"].astype(int)
+        return (
+            f"Nothing can be said yet: {counted(len(made.data), 'comparison')} of {cells.span_of(counts)} "
+            f"{noun}{'' if counts.max() == 1 else 's'} each, and a claim needs {fewest}. The files have the numbers."
+        )
+    numbers = [column for column in made.cells if column not in (*_COUNTS, "in words", "metric", "training rows")]
+    values = made.cells[numbers].select_dtypes("object").map(lambda cell: str(cell))
+    told = values.loc[:, [not values[c].str.match(r"^[A-Za-z_].*").any() for c in values]]
+    if len(told.columns) and told.isin(["-", ""]).all().all():
+        return "Nothing yet: none of the trials that it needs has a score."
+    return None
 
 
 @dataclass(frozen=True)
@@ -196,9 +226,18 @@ def findings(made: Table) -> tuple[str, list[Finding]] | None:
     numbers = [column for column in cells.columns if column.startswith((*_NUMBERS, "in words", *_COUNTS))]
     names = [column for column in cells.columns if column not in (*numbers, *_COUNTS, "measure")]
     lines = []
-    for row in cells.to_dict("records"):
+    lacking = made.data["words"].str.contains(_LACKING) if "words" in made.data else [False] * len(cells)
+    for row, too_few in zip(cells.to_dict("records"), lacking, strict=True):
+        if too_few:
+            continue
         comparison = ", ".join(_named(name, str(row[name])) for name in names if str(row[name]) != "-")
-        lines.append(Finding(comparison or "all", str(row["in words"]), row.get("task")))
+        lines.append(
+            Finding(
+                comparison or "all",
+                str(row["in words"]),
+                words.key_of_task(str(row["task"])) if "task" in row else None,
+            )
+        )
     return f"{made.title}: {_counted(made.data)}", lines
 
 

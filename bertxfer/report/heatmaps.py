@@ -1,27 +1,27 @@
 """Layers by heads as a chart: a cell for each, coloured by its value."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import altair as alt
 
-from bertxfer.report import words
-from bertxfer.report.charts import Chart, data_of, panels
+from bertxfer.report import charts, words
+from bertxfer.report.charts import WIDTH, Chart, data_of, panels
 from bertxfer.report.figure import Figure
 from bertxfer.report.marks import Marks, order_of
 
-CELL = 25
-SMALL, GAP = 11, 22  # of a grid: with these the seven tasks of kovaleva2019 are beside each other on a page
+CELL = 34
+COLUMNS = 2  # of panels, whose cells have numbers
 
 
 def layers_by_heads(
-    figure: Figure, marks: Marks, colour: alt.Color, tips: list[alt.Tooltip], text: alt.Chart | None = None
+    figure: Figure, marks: Marks, colour: alt.Color, tips: list[alt.Tooltip], texts: Sequence[alt.Chart] = ()
 ) -> Chart:
-    """A cell for every layer and head, with `text` written into the cells where there is any."""
+    """A cell for every layer and head, with `texts` written into the cells."""
     x, y, wide, high = _axes(figure, marks)
     drawn = [alt.Chart().mark_rect().encode(x, y, color=colour, tooltip=tips)]
-    if text is not None:
-        drawn.append(text.encode(x, y))
-    return panels(drawn, marks, CELL * wide, CELL * high, 2)
+    drawn += [text.encode(x, y) for text in texts]
+    return panels(drawn, marks, max(WIDTH, CELL * wide), CELL * high, COLUMNS)
 
 
 def grid(
@@ -29,13 +29,19 @@ def grid(
 ) -> alt.VConcatChart:
     """A row of panels for each value of the column `by`, with a colour scale of its own; a column for each facet."""
     x, y, wide, high = _axes(figure, marks)
-    data, columns = data_of(marks), len(order_of(marks.data["facet"].tolist()))
+    data = data_of(marks)
     rows = []
     for value, colour in colours.items():
         cells = alt.Chart().transform_filter(f"datum.{by} === '{value}'").mark_rect()
         layers = [cells.encode(x, y, color=colour, tooltip=tips)]
-        rows.append(panels(layers, marks, SMALL * wide, SMALL * high, columns, GAP, data))
+        rows.append(panels(layers, marks, WIDTH, WIDTH * high // wide, charts.COLUMNS, data=data))
     return alt.vconcat(*rows, spacing=28).resolve_scale(color="independent")
+
+
+def legend(title: str, values: Sequence[float], form: str) -> alt.Legend:
+    """Of a colour scale: long enough to read, with both of its ends labelled."""
+    more: dict[str, Any] = {"gradientLength": 220, "titleFontSize": 13, "titleLimit": 400}
+    return alt.Legend(title=title, orient="top", values=list(values), format=form, **more)
 
 
 def _axes(figure: Figure, marks: Marks) -> tuple[alt.X, alt.Y, int, int]:

@@ -1,41 +1,48 @@
 """The report: one self-contained HTML page, with its figures and tables as files beside it."""
 
-import json
-import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import jinja2
 import pandas as pd
-import vl_convert
-from markupsafe import Markup
 
-from bertxfer import __version__
-from bertxfer.report import blocks, contents, drawing, frame, printing, published, scorecard, tables, words
+from bertxfer.report import (
+    blocks,
+    contents,
+    differing,
+    drawing,
+    frame,
+    printing,
+    published,
+    rendering,
+    scorecard,
+    tables,
+    trial_table,
+    words,
+)
 from bertxfer.report.drawing import Drawing
 from bertxfer.report.figure import Figure
+from bertxfer.report.highlights import highlights
 from bertxfer.report.kinds import KINDS
 from bertxfer.report.places import sizes
+from bertxfer.report.sheets import csv
 from bertxfer.report.subject import Subject
 from bertxfer.sweeps.summary import MINI_NOTE
-from bertxfer.system import environment
 from bertxfer.system.files import refuse_links, write_text
-
-_HERE = Path(__file__).parent
-# What the bundle of Vega makes available to the page's script.
-_GLOBALS = "window.vegaEmbed = vegaEmbed;"
 
 
 @dataclass(frozen=True)
 class Shown:
     """A figure on the page: drawn, or only a title with what was published."""
 
+    number: int
+    figure: Figure
     title: str
     awaited: bool  # a chart belongs here, drawn or not yet
     drawn: Drawing | None
     published: published.Published | None
+    is_beside: bool  # whether the published numbers stand beside ours, in a chart or a table
     files: list[str]
 
     @property
@@ -52,36 +59,87 @@ class Shown:
         return self.drawn.marks.notes if self.drawn else []
 
 
-def write(subject: Subject) -> Path:
-    """Writes reports/<name>/index.html, its figures and its tables; the results themselves are only read."""
-    results = frame.frame(subject.points, subject.store, subject.unneeded)
+@dataclass(frozen=True)
+class Made:
+    """All that was drawn and counted of a subject."""
+
+    subject: Subject
+    results: pd.DataFrame
+    shown: list[Shown]
+    tables: list[tuple[tables.Table, contents.Grid, list[str]]]
+
+
+def write(subject: Subject, renewed: int | None = None, width: float | None = None) -> Path:
+    """Writes reports/<name>/index.html, its figures and its tables; the results themselves are only read. `renewed`:
+    after how many seconds the page looks again. `width`: of the files of figures, in inches."""
+    made = write_whole(subject, renewed, width)
+    return made.subject.store.root / "reports" / subject.name / "index.html"
+
+
+def write_whole(subject: Subject, renewed: int | None = None, width: float | None = None) -> Made:
+    """The same, with what was drawn and counted for it."""
     folder = subject.store.root / "reports" / subject.name
     for part in ("figures", "tables"):
         refuse_links(subject.store.root, "reports", subject.name, part)
     folder.mkdir(parents=True, exist_ok=True)
+    made = make(subject, folder, width)
+    trials = trial_table.table(made.results)
+    (folder / "tables").mkdir(exist_ok=True)
+    write_text(folder / "tables" / "trials.csv", csv(trials))
+    write_text(folder / "index.html", _page(made, trials, renewed))
+    return made
+
+
+def make(subject: Subject, folder: Path, width: float | None = None) -> Made:
+    """The figures and tables of a subject, with their files."""
+    results = frame.frame(subject.points, subject.store, subject.unneeded)
     figures = blocks.figures_of(subject.block or blocks.guess(results), subject.typed)
+    figures = [_in_its_words(figure, results) for figure in figures]
     dashed = [_dashed(figure, subject) for figure in figures]
-    shown = [_shown(figure, i, results, dashed[i], subject, folder) for i, figure in enumerate(figures)]
-    shown = [one for one in shown if one.awaited or one.published]
     made = _tables(figures, results, dashed, subject, folder)
-    path = folder / "index.html"
-    write_text(path, _page(subject, results, shown, made))
-    return path
+    in_tables = any(grid.papers for _, grid, _ in made)
+    shown: list[Shown] = []
+    for i, figure in enumerate(figures):
+        one = _shown(figure, len(shown) + 1, i, results, dashed[i], subject, folder, in_tables, width)
+        shown += [one] if one.awaited or one.published else []
+    return Made(subject, results, shown, made)
+
+
+def _in_its_words(figure: Figure, results: pd.DataFrame) -> Figure:
+    """What the papers call full BERT is called so only where BERT was run."""
+    if results["model.name"].astype(str).str.contains("bert", case=False).all():
+        return figure
+
+    def named(selections: dict[str, Any]) -> dict[str, Any]:
+        return {str(name).replace("full BERT", "full model"): where for name, where in selections.items()}
+
+    return replace(figure, levels=named(figure.levels), baseline=named(figure.baseline))
 
 
 def _shown(
-    figure: Figure, index: int, results: pd.DataFrame, dashed: pd.DataFrame | None, subject: Subject, folder: Path
+    figure: Figure,
+    number: int,
+    index: int,
+    results: pd.DataFrame,
+    dashed: pd.DataFrame | None,
+    subject: Subject,
+    folder: Path,
+    in_tables: bool,
+    width: float | None,
 ) -> Shown:
     name = subject.titled(figure.title)
-    drawn = drawing.draw(figure, results, subject.store, name, dashed)
+    printed = published.find(subject.experiment, figure.published)
+    drawn = drawing.draw(figure, results, subject.store, name, dashed, printed)
     title = drawn.title if drawn else f"{name} · {', '.join(drawing.models(results))}"
-    files = drawn.write(folder / "figures", f"figure-{index + 1}") if drawn else []
-    printed = published.find(subject.experiment, figure.published) if index == 0 or figure.published else None
+    files = drawn.write(folder / "figures", f"figure-{index + 1}", width) if drawn else []
     return Shown(
+        number,
+        figure,
         title,
         KINDS[figure.kind].chart is not None,
         drawn,
-        printed,
+        printed if index == 0 or figure.published else None,
+        in_tables or bool(drawn and drawn.has_published),
         [path.relative_to(folder).as_posix() for path in files],
     )
 
@@ -100,60 +158,73 @@ def _tables(
     dashed: Sequence[pd.DataFrame | None],
     subject: Subject,
     folder: Path,
-) -> list[tuple[tables.Table, list[str]]]:
+) -> list[tuple[tables.Table, contents.Grid, list[str]]]:
     """Every table that the figures ask for, once, with its files."""
     written = []
     for i, figure in enumerate(figures):
+        printed = published.find(subject.experiment, figure.published)
         for made in tables.make(results, figure, subject.store, dashed[i]):
             # Several figures of one experiment may ask for tables of the same name.
             target = folder / "tables" / (str(i + 1) if len(figures) > 1 else "")
             paths = printing.write([made], target)
-            written.append((made, [path.relative_to(folder).as_posix() for path in paths]))
+            grid = contents.table(made, printed)
+            written.append((made, grid, [path.relative_to(folder).as_posix() for path in paths]))
     return written
 
 
-def _page(
-    subject: Subject, results: pd.DataFrame, shown: list[Shown], made: list[tuple[tables.Table, list[str]]]
-) -> str:
+def _page(made: Made, trials: pd.DataFrame, renewed: int | None) -> str:
+    subject, results = made.subject, made.results
     counts, card = frame.completeness(results), scorecard.of(subject)
-    differs, settings = contents.settings(results, subject.defaults())
-    findings = [contents.findings(table) for table, _ in made]
-    revision, dirty = environment.revision()
-    return _template().render(
+    differs_title, differs, settings = _settings(subject, results)
+    drawn_figures = [one.figure if one.drawn else None for one in made.shown]
+    tests = [test for test in (contents.findings(table) for table, _, _ in made.tables) if test]
+    return rendering.render(
+        "report.html",
+        [one.drawn.spec if one.drawn else None for one in made.shown],
+        trial_table.for_page(trials),
+        renewed=renewed,
         name=subject.name,
         title=f"{subject.titled()} · {', '.join(drawing.models(results))}",
-        description=_sentence(subject.description),
+        description=sentence(subject.description),
         models=drawing.models(results),
+        ran=trial_table.ran(results),
         demonstration=MINI_NOTE if drawing.is_demonstration(results) else None,
         completeness=str(counts),
         shares=contents.shares(counts),
         progress=contents.progress(results),
-        missing=contents.in_state(results, "missing"),
-        missing_count=counts.missing,
         not_needed=counts.not_needed,
-        failures=contents.in_state(results, "failed"),
-        undefined=contents.in_state(results, "undefined"),
-        undefined_count=counts.undefined,
+        troubles=trial_table.troubles(trials),
         filters=_filters(results),
-        claims=contents.claims(card),
+        has_findings=bool(card.entries or card.left_out or tests),
+        card=highlights(card, drawn_figures),
+        every_case=contents.claims(card),
         claims_summary=card.summary,
         claims_left_out=card.left_out,
-        figures=shown,
-        tables=[{**vars(contents.table(t)), "title": t.title, "note": t.note, "files": files} for t, files in made],
-        findings=[{"summary": one[0], "lines": one[1]} for one in findings if one],
+        figures=made.shown,
+        tables=[
+            {"grid": grid, "title": t.title, "note": t.note, "files": files, "silent": contents.silent(t)}
+            for t, grid, files in made.tables
+        ],
+        said=[summary for summary, _ in tests],
+        tests=[{"summary": summary, "lines": lines} for summary, lines in tests if lines],
         axes=contents.axes(subject.points),
+        differs_title=differs_title,
         differs=differs,
         settings=settings,
         commands=subject.commands,
         versions=contents.versions(results.loc[results["state"] == "done", "id"], subject.store),
-        written=time.strftime("%Y-%m-%d %H:%M %Z"),
-        version=__version__,
-        revision=f"{revision}{' (changed)' if dirty else ''}" if revision else None,
-        css=Markup(_read("page.css")),
-        js=Markup(_read("page.js")),
-        vega=Markup(vl_convert.javascript_bundle(_GLOBALS).replace("</script", "<\\/script")),
-        specs=Markup(_json([figure.drawn.spec if figure.drawn else None for figure in shown])),
     )
+
+
+def _settings(subject: Subject, results: pd.DataFrame) -> tuple[str, contents.Grid, contents.Grid]:
+    """What differs from the paper's experiment, or from the defaults where there is none; and all settings."""
+    from_defaults, settings = contents.settings(results, subject.defaults())
+    paper = subject.as_written()
+    if paper is None:
+        return "What differs from the defaults", from_defaults, settings
+    of_paper = "/" in str(subject.experiment)
+    title = f"What differs from the {'paper' if of_paper else 'experiment as it is written'}"
+    return title, differing.from_paper(subject.points, paper), settings
 
 
 def _filters(results: pd.DataFrame) -> list[tuple[str, str, list[tuple[str, str]]]]:
@@ -164,19 +235,5 @@ def _filters(results: pd.DataFrame) -> list[tuple[str, str, list[tuple[str, str]
     return [entry for entry in filters if len(entry[2]) > 1]
 
 
-def _sentence(text: str | None) -> str | None:
+def sentence(text: str | None) -> str | None:
     return f"{text[:1].upper()}{text[1:].rstrip('. ')}." if text else None
-
-
-def _json(value: Any) -> str:
-    """JSON that cannot end the script element it stands in."""
-    return json.dumps(value, separators=(",", ":")).replace("<", "\\u003c")
-
-
-def _read(name: str) -> str:
-    return (_HERE / name).read_text(encoding="utf-8")
-
-
-def _template() -> jinja2.Template:
-    """Escapes everything that is put in, unless it is ours and marked so."""
-    return jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined).from_string(_read("page.html"))

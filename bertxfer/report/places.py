@@ -56,6 +56,7 @@ def places_of(
         table["facet"] = heading(table, figure, y)
         table["x"] = _x(table, figure)
         table["size"] = sizes(table)
+        table["metric"] = rows["headline"] if y == "score" else y.removeprefix("metrics.")
         tables.append(table)
     places, without = _with_x(pd.concat(tables, ignore_index=True), figure)
     places, split = _split(places.drop_duplicates([*KEYS, "id"]), apart)

@@ -72,6 +72,7 @@ _TEX = {
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
     "±": r"$\pm$",
+    "×": r"$\times$",
     "<": r"\textless{}",
     ">": r"\textgreater{}",
     **{letter: f"\\{letter}" for letter in "&%$#_{}"},

@@ -22,7 +22,7 @@ from bertxfer.store.store import Store
 from bertxfer.sweeps import manifest
 from bertxfer.sweeps.deciding import Deciding
 from bertxfer.sweeps.sweep import Point
-from bertxfer.sweeps.wanted import claims_about, is_until_decided, stated_claims, sweep_of
+from bertxfer.sweeps.wanted import claims_about, is_until_decided, places_of, stated_claims, sweep_of
 from bertxfer.trials.inputs import Inputs
 
 
@@ -68,6 +68,16 @@ class Subject:
         """The scientific config of a trial without any override."""
         return sweep_of([], self.composer).points[0].trial.science.as_dict()
 
+    def as_written(self) -> list[Point] | None:
+        """The points of the experiment without any other override but its reading; None where there is none of it."""
+        if self.experiment is None or not self.is_known:
+            return None
+        same = ("experiment=", "reading=", "runtime.", "figure.", "error_bars=", "hydra")
+        if all(word.startswith(same) for word in self.words):
+            return self.points
+        words = [f"experiment={self.experiment}", *(word for word in self.words if word.startswith("reading="))]
+        return [point for point, _ in places_of(words, self.composer, Inputs(stand_ins=True))]
+
 
 def _is_shared(key: str) -> bool:
     shared = ("data.root", "data.dev_n", "scale", "reading")
@@ -91,15 +101,16 @@ def of_words(words: Sequence[str], output_dir: Path | None = None, config_dirs: 
     return _subject(manifest.name_of(wanted), ours, wanted.points, Store(root), commands, composer)
 
 
-def of_sweep(root: Path, name: str | None, config_dirs: Sequence[str] = ()) -> Subject:
-    """A sweep that was launched; without a name the one launched last. Its trials are those that were frozen."""
+def of_sweep(root: Path, name: str | None, config_dirs: Sequence[str] = (), drawn: Sequence[str] = ()) -> Subject:
+    """A sweep that was launched; without a name the one launched last. Its trials are those that were frozen; `drawn`
+    are overrides that say how its figures are drawn, as figure.interval=sd2."""
     folder = _latest(root) if name is None else manifest.find(root, name)
     frozen = manifest.read(folder)
     launched = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["command"]
     where = folder.parent.parent
-    commands = [_command(*launched), _command("report", "--output-dir", str(where), frozen.name)]
+    commands = [_command(*launched), _command("report", "--output-dir", str(where), frozen.name, *drawn)]
     flags, overrides = command_line.apart(launched)
-    ours, hydras = _apart(overrides)
+    ours, hydras = _apart([*overrides, *drawn])
     composer = Composer(conf_dir(), hydras, [*command_line.config_dirs(flags), *config_dirs])
     return _subject(frozen.name, ours, frozen.points, frozen.store, commands, composer)
 
@@ -126,6 +137,21 @@ def stored(root: Path, names: Sequence[str] = (), config_dirs: Sequence[str] = (
                 f"{name!r} is neither a sweep nor an experiment that was run in {root}; there are: {known}"
             )
     return [one for one in found if not names or any(_is_called(one, name) for name in names)]
+
+
+def of_paper(root: Path, paper: str, config_dirs: Sequence[str] = ()) -> tuple[list[Subject], list[str]]:
+    """The sweeps of a paper's experiments that were launched here, and the experiments of which there is none."""
+    known = [name for name in experiments.names(conf_dir()) if name.startswith(f"{paper}/")]
+    found = [one for one in stored(root, (), config_dirs) if str(one.experiment).startswith(f"{paper}/")]
+    if not found:
+        raise BertxferError(f"no experiment of {paper} was run in {root}; there are {', '.join(known)}")
+    found.sort(key=lambda one: known.index(one.experiment) if one.experiment in known else len(known))
+    return found, [name for name in known if name not in {one.experiment for one in found}]
+
+
+def is_paper(name: str) -> bool:
+    """Whether experiments are called after it: tamkin2020."""
+    return any(one.startswith(f"{name}/") for one in experiments.names(conf_dir()))
 
 
 def _is_called(subject: Subject, name: str) -> bool:

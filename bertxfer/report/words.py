@@ -38,6 +38,7 @@ COLUMNS = {
 _VALUES = {"keep_layernorm": {True: "LayerNorm kept", False: "LayerNorm reinitialized"}}
 
 
+_IN_WORDS = ("data.fraction", "intermediate", "preserve", "keep_layernorm", "reinit_lr_factor")
 # Columns whose values speak for themselves in a legend.
 _SELF_EXPLANATORY = (
     "preserve",
@@ -47,6 +48,7 @@ _SELF_EXPLANATORY = (
     "intermediate",
     "treatment",
     "treatment_text",
+    "sweep",
 )
 
 
@@ -66,6 +68,25 @@ def legend(columns: Sequence[str]) -> str | None:
 def named(column: str, label: str) -> str:
     """A value that stands beside others: k=6, n=500."""
     return label if column in _SELF_EXPLANATORY else f"{column.rsplit('.', 1)[-1]}={label}"
+
+
+def key_of_task(label: str) -> str:
+    """The task that is called so in tables."""
+    return next((key for key, name in TASKS.items() if name == label), label)
+
+
+def cell(column: str, text: str) -> str:
+    """A cell of a table: tasks, metrics and values of axes as the papers call them."""
+    if column in ("task", "final task"):
+        return task(text)
+    if column == "tasks compared":
+        return ", ".join(task(part) for part in text.split(", "))
+    if column in ("measure", "metric"):
+        return metric(text)
+    if column in _IN_WORDS and text not in ("-", ""):
+        plain = {"True": True, "False": False}.get(text, text)
+        return value(column, plain)
+    return text
 
 
 def metric(name: str) -> str:

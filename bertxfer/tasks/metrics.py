@@ -21,19 +21,29 @@ class Metric:
     score: Score
     weighted: Weighted | None = None  # the same over many resamples at once; none where rows have scores of their own
     two_classes: bool = False  # scores the second of two classes
+    lowest: float = 0.0  # what it can be
+    highest: float = 1.0
 
 
 METRICS: dict[str, dict[str, Metric]] = {}  # by the kind of task
 
 
 def metric(
-    kind: str, label: str, weighted: Weighted | None = None, name: str | None = None, two_classes: bool = False
+    kind: str,
+    label: str,
+    weighted: Weighted | None = None,
+    name: str | None = None,
+    two_classes: bool = False,
+    lowest: float = 0.0,
+    highest: float = 1.0,
 ) -> Callable[[Score], Score]:
     """Registers a function as the metric of its name."""
 
     def register(function: Score) -> Score:
         full_name = name or function.__name__
-        METRICS.setdefault(kind, {})[full_name] = Metric(full_name, label, function, weighted, two_classes)
+        METRICS.setdefault(kind, {})[full_name] = Metric(
+            full_name, label, function, weighted, two_classes, lowest, highest
+        )
         return function
 
     return register
@@ -68,7 +78,7 @@ def macro_f1(references: Sequence[int], predictions: Sequence[int]) -> float:
     return float(f1_score(references, predictions, average="macro", zero_division=np.nan))
 
 
-@metric("classification", "Matthews correlation", weighted.matthews)
+@metric("classification", "Matthews correlation", weighted.matthews, lowest=-1.0)
 def matthews_correlation(references: Sequence[int], predictions: Sequence[int]) -> float:
     """0 for a constant prediction, by the convention that CoLA's scores follow; nan where the labels are constant."""
     from sklearn.metrics import matthews_corrcoef
@@ -82,7 +92,7 @@ def mean_accuracy_f1(references: Sequence[int], predictions: Sequence[int]) -> f
     return _mean([accuracy(references, predictions), f1(references, predictions)])
 
 
-@metric("regression", "Pearson correlation", weighted.pearson)
+@metric("regression", "Pearson correlation", weighted.pearson, lowest=-1.0)
 def pearson(references: Sequence[float], predictions: Sequence[float]) -> float:
     """Linear correlation; nan where one side is constant."""
     from scipy import stats
@@ -91,7 +101,7 @@ def pearson(references: Sequence[float], predictions: Sequence[float]) -> float:
     return float(stats.pearsonr(references, predictions).statistic) if defined else math.nan
 
 
-@metric("regression", "Spearman correlation", weighted.spearman)
+@metric("regression", "Spearman correlation", weighted.spearman, lowest=-1.0)
 def spearman(references: Sequence[float], predictions: Sequence[float]) -> float:
     """Correlation of ranks; nan where one side is constant."""
     from scipy import stats
@@ -100,13 +110,15 @@ def spearman(references: Sequence[float], predictions: Sequence[float]) -> float
     return float(stats.spearmanr(references, predictions).statistic) if defined else math.nan
 
 
-@metric("regression", "mean of Pearson and Spearman", weighted.mean_of(weighted.pearson, weighted.spearman))
+@metric(
+    "regression", "mean of Pearson and Spearman", weighted.mean_of(weighted.pearson, weighted.spearman), lowest=-1.0
+)
 def mean_pearson_spearman(references: Sequence[float], predictions: Sequence[float]) -> float:
     """The mean of the two correlations, as GLUE reports STS-B."""
     return _mean([pearson(references, predictions), spearman(references, predictions)])
 
 
-@metric("regression", "mean squared error", weighted.mse)
+@metric("regression", "mean squared error", weighted.mse, highest=math.inf)
 def mse(references: Sequence[float], predictions: Sequence[float]) -> float:
     """The mean squared difference of scores."""
     return float(np.mean(np.square(np.subtract(references, predictions))))

@@ -252,7 +252,7 @@ def _swept(bertxfer: Run, tmp_path: Path, words: list[str], names: dict[str, int
     ended = bertxfer(*words)
     assert ended.returncode == 0, ended.stderr
     assert "Traceback" not in ended.stderr
-    table = ended.stdout[ended.stdout.index("scores x100: median") :]
+    table = ended.stdout[ended.stdout.index("scores ×100: median") :]
     assert table.count("±") == 1 + averaged, table  # one is in its heading
     text = re.sub(r"\s+", "", table)
     for name, rows in names.items():

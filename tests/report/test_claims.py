@@ -95,13 +95,14 @@ def test_claims_come_first_on_the_page(bertxfer: Run, tmp_path: Path) -> None:
         browser.open(page)
         browser.wait("document.body.dataset.drawn === '1'")
         sections = browser.run("[...document.querySelectorAll('main > section')].map(one => one.id)")
-        assert sections[:2] == ["claims", "completeness"]
-        text = browser.run("document.querySelector('#claims').innerText")
+        assert sections[:2] == ["findings", "figures"]
+        browser.run("document.querySelector('#findings details').open = true")
+        text = browser.run("document.querySelector('#findings').innerText")
         assert "6 questions of the claims: all hold" in text
         assert "Another order of the pretrained layers lowers the score." in text
         assert text.count("holds (after 6 rounds of 8)") + text.count("holds (after 7 rounds of 8)") == 6
         assert browser.run(
-            "document.querySelector('#claims').scrollWidth <= document.querySelector('#claims').clientWidth"
+            "document.querySelector('#findings').scrollWidth <= document.querySelector('#findings').clientWidth"
         )
         assert browser.complaints() == []
     assert "80 of 200 trials done, 120 not needed" in page.read_text()

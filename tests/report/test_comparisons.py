@@ -63,7 +63,7 @@ def test_a_block_is_tested_for_being_necessary_and_for_being_sufficient(composer
 
     figure = block_of(composer, "tamkin2020/fig3", ["differences"])
     table = made([*blocks, *levels(seeds=8)], score, figure, tmp_path)
-    cells = table.cells[["preserve", "block", "baseline", "difference x100"]].values.tolist()
+    cells = table.cells[["preserve", "block", "baseline", "difference ×100"]].values.tolist()
     assert cells == [
         ["block reinitialized", "1", "full BERT", "-10.0"],
         ["block reinitialized", "4", "full BERT", cells[1][3]],
@@ -99,7 +99,7 @@ def test_permuted_layers_are_replicates_and_have_a_row_for_each_task_and_baselin
 
     figure = block_of(composer, "tamkin2020/fig4", ["differences"])
     table = made([*permuted, *ends], score, figure, tmp_path)
-    cells = table.cells[["task", "baseline", "difference x100", "pairs"]].values.tolist()
+    cells = table.cells[["task", "baseline", "difference ×100", "pairs"]].values.tolist()
     assert cells == [
         ["mini_sst2", "full BERT", "-25.0", "7"],
         ["mini_cola", "full BERT", "-25.0", "7"],
@@ -148,7 +148,7 @@ def test_a_bootstrap_has_a_difference_from_each_baseline_and_heads_have_room_for
         rows.to_parquet(store.folder(place.trial.id) / "predictions.parquet")
     (figure,) = figures_of({**block, "series": "k", "tables": ["bootstrap"]})
     (table,) = make(frame(places, store), figure, store)
-    shown = table.cells[["k", "baseline", "score x100", "difference x100"]].values.tolist()
+    shown = table.cells[["k", "baseline", "score ×100", "difference ×100"]].values.tolist()
     assert shown == [
         ["6", "full", "70.0", "-20.0"],
         ["0", "full", "50.0", "-40.0"],

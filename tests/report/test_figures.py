@@ -28,10 +28,11 @@ def test_curves_have_means_and_t_intervals(tmp_path: Path) -> None:
     marks = {mark["x"]: mark for mark in _marks(drawn, "mean")}
     for k, given in scores.items():
         low, high = stats.t.interval(0.95, 2, loc=sum(given) / 3, scale=stats.sem(given))
-        assert marks[k]["y"] == pytest.approx(sum(given) / 3)
-        assert (marks[k]["low"], marks[k]["high"]) == (pytest.approx(low), pytest.approx(high))
+        assert marks[k]["y"] == pytest.approx(100 * sum(given) / 3)
+        bar = (marks[k]["low"], marks[k]["high"])
+        assert bar == (pytest.approx(100 * low), pytest.approx(min(100, 100 * high)))  # no accuracy is above 100
         assert marks[k]["n"] == 3
-        assert all(f"seed {seed}: {score:.4f}" in marks[k]["trials"] for seed, score in enumerate(given))
+        assert all(f"seed {seed}: {100 * score:.2f}" in marks[k]["trials"] for seed, score in enumerate(given))
     # On the picture the higher mean is higher, and further right.
     first, second = _symbols(drawn)
     assert first["x"] < second["x"] and first["y"] > second["y"]
@@ -41,12 +42,12 @@ def test_medians_have_the_range_of_their_runs_and_no_interval(tmp_path: Path) ->
     scores = {0: [0.5, 0.9, 0.6], 12: [0.8, 0.7]}
     drawn = _drawn(_over_k(scores), scores_of(scores), tmp_path, kind="curves", x="k", center="median")
     marks = [(mark["x"], mark["y"], mark["low"], mark["high"]) for mark in _marks(drawn, "mean")]
-    assert marks == [(0, 0.6, 0.5, 0.9), (12, 0.75, 0.7, 0.8)]
+    assert marks == [(0, 60, 50, 90), (12, 75, 70, 80)]
     assert "Medians over seeds, of 2 to 3 runs each. Bars are the range of the runs" in drawn.explanation
     assert "interval" not in json.dumps(drawn.spec["title"])
     assert set(drawn.table()["mark"]) == {"median"}
     drawn = _drawn(_over_k(scores), scores_of(scores), tmp_path, kind="treatments", center="median")
-    assert sorted(mark["y"] for mark in _marks(drawn, "mean")) == [0.6, 0.75]
+    assert sorted(mark["y"] for mark in _marks(drawn, "mean")) == [60, 75]
     assert drawn.explanation.startswith("Ticks are trials. Medians over seeds, of 2 to 3 runs each. Bars are the range")
 
 
@@ -55,8 +56,8 @@ def test_only_seeds_are_averaged_over(tmp_path: Path) -> None:
     places = [Point({"k": 3, "seed": p.axes["seed"]}, p.trial) for one in (short, long) for p in seeds_of(one, [0, 1])]
     drawn = _drawn(places, lambda p: p.trial.science.training.epochs / 10, tmp_path, kind="curves", x="k")
     assert {mark["series"]: mark["y"] for mark in _marks(drawn, "mean")} == {
-        "training.epochs=1": pytest.approx(0.1),
-        "training.epochs=5": pytest.approx(0.5),
+        "training.epochs=1": pytest.approx(10),
+        "training.epochs=5": pytest.approx(50),
     }
     assert any("training.epochs" in note for note in drawn.marks.notes)
 
@@ -66,7 +67,7 @@ def test_a_trial_of_two_places_counts_once(tmp_path: Path) -> None:
     places = [Point({"k": 12, "seed": p.axes["seed"]}, p.trial) for p in twice]
     drawn = _drawn(places, lambda p: p.trial.science.seeds["order"] / 2, tmp_path, kind="curves", x="k")
     (mark,) = _marks(drawn, "mean")
-    assert (mark["n"], mark["y"]) == (2, 0.25)
+    assert (mark["n"], mark["y"]) == (2, 25)
 
 
 def test_what_is_missing_failed_or_undefined_is_said(tmp_path: Path) -> None:
@@ -78,7 +79,7 @@ def test_what_is_missing_failed_or_undefined_is_said(tmp_path: Path) -> None:
     store.fail_with(places[2].trial.id, "no memory")
     drawn = _draw(places, store, kind="curves", x="k")
     (mark,) = _marks(drawn, "mean")
-    assert (mark["n"], mark["y"], mark["low"]) == (1, 0.75, None)
+    assert (mark["n"], mark["y"], mark["low"]) == (1, 75, None)
     said = " ".join(drawn.marks.notes)
     assert "2 of the 4 trials of this figure have no result (1 of them failed)" in said
     assert "1 of 2 trials have no defined score" in said and "rest on one trial" in said
@@ -91,7 +92,7 @@ def test_levels_are_dashed_lines_and_no_marks(tmp_path: Path) -> None:
     how: dict[str, Any] = {"kind": "curves", "x": "block", "levels": levels}
     drawn = _drawn([*blocks, *base], lambda p: 0.6 if "block" in p.axes else 0.9, tmp_path, **how)
     (level,) = _marks(drawn, "level")
-    assert (level["series"], level["y"]) == ("full BERT", pytest.approx(0.9))
+    assert (level["series"], level["y"]) == ("full BERT", pytest.approx(90))
     assert [mark["x"] for mark in _marks(drawn, "mean")] == [1, 2]
     assert "stroke-dasharray" in vl_convert.vegalite_to_svg(drawn.spec)
 
@@ -118,32 +119,35 @@ def test_points_have_every_permutation_and_a_density(tmp_path: Path) -> None:
     places = [point("scheme=permutation", seed=seed) for seed in range(4)]
     scores = [0.5, 0.6, 0.6, 0.7]
     drawn = _drawn(places, lambda p: scores[p.axes["seed"]], tmp_path, kind="points")
-    assert sorted(mark["y"] for mark in _marks(drawn, "trial")) == scores
+    assert sorted(mark["y"] for mark in _marks(drawn, "trial")) == pytest.approx([100 * score for score in scores])
     (mean,) = _marks(drawn, "mean")
-    assert mean["y"] == pytest.approx(0.6)
+    assert mean["y"] == pytest.approx(60)
     density = _marks(drawn, "density")
-    assert max(density, key=lambda mark: mark["x"])["y"] == pytest.approx(0.6, abs=0.02)
+    assert max(density, key=lambda mark: mark["x"])["y"] == pytest.approx(60, abs=2)
     assert "band" not in drawn.explanation  # there is no level to have one
 
 
 @pytest.mark.parametrize(
     ("interval", "half", "said"),
     [
-        ("t95", 2 * 0.1 / 2**0.5, "±2 standard deviations of its trials"),  # of two scores that are 0.1 apart
-        ("paper_code", 2.667 * 0.05 / 2**0.5, "that of tamkin2020's code (t = 2.667, ddof 0)"),
+        ("t95", 2 * 0.1, "±2 standard deviations of its trials"),  # of three scores that are 0.1 apart
+        ("paper_code", 2.667 * 0.1 * (2 / 3) ** 0.5 / 3**0.5, "that of tamkin2020's code (t = 2.667, ddof 0)"),
     ],
 )
 def test_the_band_around_a_level_is_what_the_caption_and_the_legend_say(
     tmp_path: Path, interval: str, half: float, said: str
 ) -> None:
-    places = [*(point("scheme=permutation", seed=seed) for seed in (0, 1)), *seeds_of(point("scheme=baseline"), [0, 1])]
+    places = [
+        *(point("scheme=permutation", seed=seed) for seed in (0, 1)),
+        *seeds_of(point("scheme=baseline"), [0, 1, 2]),
+    ]
     levels = {"full BERT": {"treatment_text": "as pretrained"}}
     how: dict[str, Any] = {"where": {"scheme": "permutation"}, "interval": interval, "levels": levels}
     places = [Point({"scheme": "baseline", **place.axes}, place.trial) for place in places]
     places[:2] = [Point({**place.axes, "scheme": "permutation"}, place.trial) for place in places[:2]]
-    drawn = _drawn(places, lambda p: 0.8 + 0.1 * p.axes["seed"], tmp_path, kind="points", **how)
+    drawn = _drawn(places, lambda p: 0.4 + 0.1 * p.axes["seed"], tmp_path, kind="points", **how)
     (level,) = _marks(drawn, "level")
-    assert (level["low"], level["high"]) == (pytest.approx(0.85 - half), pytest.approx(0.85 + half))
+    assert (level["low"], level["high"]) == (pytest.approx(100 * (0.5 - half)), pytest.approx(100 * (0.5 + half)))
     assert f"The grey band around a level is {said}." in drawn.explanation
     assert f">band: {said}<" in html.unescape(vl_convert.vegalite_to_svg(drawn.spec))
 
@@ -179,7 +183,7 @@ def test_bars_are_two_standard_deviations(tmp_path: Path) -> None:
     scores = [0.7, 0.8, 0.9]
     drawn = _drawn(places, lambda p: scores[p.axes["seed"]], tmp_path, kind="bars", x="layer")
     (mark,) = _marks(drawn, "mean")
-    assert (mark["low"], mark["high"]) == (pytest.approx(0.6), pytest.approx(1.0))
+    assert (mark["low"], mark["high"]) == (pytest.approx(60), pytest.approx(100))
 
 
 def test_heads_are_differences_from_the_baseline_of_the_same_seed(tmp_path: Path) -> None:
@@ -232,7 +236,7 @@ def test_courses_come_from_the_history(tmp_path: Path) -> None:
     assert len(loss) == 120  # two steps to a point
     assert (loss[0]["x"], loss[0]["y"]) == (2, pytest.approx(1.5 + 1.0))
     epochs = _marks(_draw(places, store, kind="epochs", series="k"), "mean")
-    assert [(mark["x"], mark["y"]) for mark in epochs] == [(1, pytest.approx(0.45)), (2, pytest.approx(0.85))]
+    assert [(mark["x"], mark["y"]) for mark in epochs] == [(1, pytest.approx(45)), (2, pytest.approx(85))]
 
 
 def test_analyses_are_read_where_they_are_and_missed_where_not(tmp_path: Path) -> None:
@@ -367,7 +371,7 @@ def test_one_specification_gives_every_file(tmp_path: Path) -> None:
     assert paths[".png"].read_bytes().startswith(b"\x89PNG") and paths[".pdf"].read_bytes().startswith(b"%PDF")
     assert "mini (demonstration model)" in paths[".svg"].read_text()
     assert "say nothing about English" in paths[".svg"].read_text()
-    table = pd.read_csv(paths[".csv"])
+    table = pd.read_csv(paths[".csv"]).query("mark == 'mean'")
     assert dict(zip(table["k"], table["y"], strict=True)) == {0: pytest.approx(0.55), 6: pytest.approx(0.75)}
 
 

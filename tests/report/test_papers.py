@@ -11,7 +11,7 @@ import yaml
 from bertxfer.config.schema import conf_dir
 from bertxfer.report import published, subject
 from bertxfer.report.blocks import figures_of
-from bertxfer.report.drawing import draw
+from bertxfer.report.drawing import Drawing, draw
 from bertxfer.report.figure import Figure
 from bertxfer.report.frame import frame
 from bertxfer.report.tables import make
@@ -84,7 +84,7 @@ def test_tamkins_epochs_are_followed_by_loss_first_and_then_by_score(tmp_path: P
     by_loss, by_score = blocks("tamkin2020/epochs")
     loss, score = (draw(block, results, store, "epochs") for block in (by_loss, by_score))
     assert loss is not None and score is not None
-    reached = {(mark["series"], mark["x"]): (mark["y"], mark["n"]) for mark in loss.spec["data"]["values"]}
+    reached = {(mark["series"], mark["x"]): (mark["y"], mark["n"]) for mark in means_in(loss)}
     assert reached["k=0, n=500", 2] == (pytest.approx(1.5), 2)  # 1.0 and 2.0
     assert reached["k=12, n=500", 2] == (pytest.approx(1.0), 1)  # not the old one
     assert [note for note in loss.marks.notes if "without" in note] == [
@@ -92,8 +92,8 @@ def test_tamkins_epochs_are_followed_by_loss_first_and_then_by_score(tmp_path: P
         "a run with training.evaluate=every adds them."
     ]
     assert {mark["facet"] for mark in loss.spec["data"]["values"]} == {"mini_sst2"}
-    reached = {(mark["series"], mark["x"]): (mark["y"], mark["n"]) for mark in score.spec["data"]["values"]}
-    assert reached["k=12, n=500", 10] == (pytest.approx(0.69), 2)  # 0.64 and 0.74
+    reached = {(mark["series"], mark["x"]): (mark["y"], mark["n"]) for mark in means_in(score)}
+    assert reached["k=12, n=500", 10] == (pytest.approx(69), 2)  # 0.64 and 0.74
     losses, scores = (make(results, block, store)[0] for block in (by_loss, by_score))
     assert [name for name in scores.cells if name.startswith("epoch")] == ["epoch 3", "epoch 5", "epoch 10"]
     # 0.04 * epoch, plus 0.24 for k=12, and half of the 0.1 that the second seed is higher by; ± 12.706 * 0.1 / 2.
@@ -102,6 +102,10 @@ def test_tamkins_epochs_are_followed_by_loss_first_and_then_by_score(tmp_path: P
     assert "1 of 4 trials ended before epoch 10" in scores.note
     assert losses.cells["epoch 5"].tolist() == ["0.900 ± 6.353", "0.400"]
     assert "1 finished trial was stored without dev losses of every epoch and is left out" in losses.note
+
+
+def means_in(drawn: Drawing) -> list[dict[str, Any]]:
+    return [mark for mark in drawn.spec["data"]["values"] if mark["role"] == "mean"]
 
 
 def test_where_no_trial_has_a_dev_loss_none_is_drawn_and_the_table_says_why(tmp_path: Path) -> None:
@@ -141,14 +145,14 @@ def test_cs224ns_matrix_has_the_better_of_two_runs_and_says_so(tmp_path: Path) -
     assert drawn is not None
     cells = {(mark["row"], mark["column"]): mark for mark in drawn.spec["data"]["values"]}
     assert {place: (mark["y"], mark["low"], mark["best"]) for place, mark in cells.items()} == {
-        ("mini_sst2", "mini_sst2"): (0.9, None, True),
-        ("mini_sst2", "mini_cola"): (0.84, None, False),
-        ("mini_cola", "mini_cola"): (0.6, None, False),
-        ("mini_cola", "mini_sst2"): (0.61, None, True),
+        ("mini_sst2", "mini_sst2"): (90, None, True),
+        ("mini_sst2", "mini_cola"): (84, None, False),
+        ("mini_cola", "mini_cola"): (60, None, False),
+        ("mini_cola", "mini_sst2"): (61, None, True),
     }
     assert drawn.explanation.startswith("Each number is the best of 2 runs. A maximum over runs is not an average")
     (table,) = make(results, block, store)
-    assert [row[1:3] for row in table.cells.to_numpy().tolist()] == [["0.900", "0.840"], ["0.610", "0.600"]]
+    assert [row[1:3] for row in table.cells.to_numpy().tolist()] == [["90.0", "84.0"], ["61.0", "60.0"]]
     assert (table.shaded, table.bold) == ({(0, "mini_sst2"), (1, "mini_sst2")}, {(1, "mini_sst2")})
     assert "the best of 2 trials each. A maximum over runs is not an average: it grows with" in table.note
 
@@ -160,34 +164,35 @@ def test_cs224ns_wishes_are_medians(tmp_path: Path) -> None:
     results, store = chains_of({**RUNS, ("mini_cola", "mini_sst2"): [0.61, 0.2, 0.3]}, tmp_path)
     (block,) = figures_of({"kind": "matrix", "center": "median", "tables": ["matrix"]})
     (table,) = make(results, block, store)
-    assert table.cells.to_numpy().tolist()[1][1:3] == ["0.300 (0.200 to 0.610)", "0.550 (0.500 to 0.600)"]
+    assert table.cells.to_numpy().tolist()[1][1:3] == ["30.0 (20.0 to 61.0)", "55.0 (50.0 to 60.0)"]
     assert "medians of 2 to 3 trials each, in parentheses their range" in table.note
     drawn = draw(block, results, store, "any")
     assert drawn is not None
     ranges = {mark["column"]: mark["range"] for mark in drawn.spec["data"]["values"] if mark["row"] == "mini_cola"}
-    assert ranges == {"mini_cola": "0.500 to 0.600", "mini_sst2": "0.200 to 0.610"}
+    assert ranges == {"mini_cola": "50.0 to 60.0", "mini_sst2": "20.0 to 61.0"}
 
 
 def test_kovalevas_table_1_prints_the_papers_own_numbers(tmp_path: Path) -> None:
     paper = published.find("kovaleva2019/table1")
     assert paper is not None
     rows = dict(zip(("mrpc", "stsb", "sst2", "qqp", "rte", "qnli", "mnli"), paper.rows, strict=True))
+    names = {row[0]: row for row in paper.rows}
     points = subject.of_words(["experiment=kovaleva2019/table1"], tmp_path).points
     store = Store(tmp_path)
     for place in points:
         column = 2 if place.axes["scheme"] == "scratch" else 3 if place.axes["training.epochs"] else 1
         numbers = [float(number) / 100 for number in rows[place.axes["task"]][column].split("/")]
-        names = ["f1", "accuracy"] if len(numbers) == 2 else [place.trial.metrics[0]]
-        scores = {**dict.fromkeys(place.trial.metrics, 0.0), **dict(zip(names, numbers, strict=True))}
+        measured = ["f1", "accuracy"] if len(numbers) == 2 else [place.trial.metrics[0]]
+        scores = {**dict.fromkeys(place.trial.metrics, 0.0), **dict(zip(measured, numbers, strict=True))}
         finish(place, store, scores[place.trial.metrics[0]], metrics=scores, n_train=3668)
     figure = blocks("kovaleva2019/table1")[0]
     table, differences = make(frame(points, store), figure, store)
     *tasks, average = table.cells.to_numpy().tolist()
     for name, *cells, metric, size in tasks:
-        printed = ["/".join(f"{float(number):.1f}" for number in cell.split("/")) for cell in rows[name][1:4]]
+        printed = ["/".join(f"{float(number):.1f}" for number in cell.split("/")) for cell in names[name][1:4]]
         assert [name, *cells, size] == [name, *printed, "3,668"]
-        assert metric == ("mean of Pearson and Spearman" if name == "stsb" else rows[name][4])
-    assert [row[0] for row in tasks] == list(rows)
+        assert metric == ("mean of Pearson and Spearman" if name == "STS-B" else names[name][4])
+    assert [row[0] for row in tasks] == list(names)
     # "with an average of 35.9 points of absolute difference"; 9.5 is the mean of 36.7, -30.2, 31.4, 2.3, 0, -3.3, 29.3.
     assert average == ["mean difference from pre-trained", "", "+9.5", "+35.9", "", ""]
     assert "mean over 7 tasks, in points, by accuracy where a task has several metrics" in table.note

@@ -51,8 +51,8 @@ def test_a_summary_has_a_row_for_each_facet_and_a_column_for_each_x() -> None:
     assert list(table.cells.columns) == ["task", "measure", "0", "12"]
     half = 12.706 * 2.8284 / 2**0.5  # t of one degree of freedom, sd of two scores 4 apart, two trials
     assert rows_of(table) == [
-        ["cola", "accuracy", f"50.0 ± {half:.1f}", f"60.0 ± {half:.1f}"],
-        ["sst2", "accuracy", f"50.0 ± {half:.1f}", f"80.0 ± {half:.1f}"],
+        ["CoLA", "accuracy", f"50.0 ± {half:.1f}", f"60.0 ± {half:.1f}"],
+        ["SST-2", "accuracy", f"50.0 ± {half:.1f}", f"80.0 ± {half:.1f}"],
     ]
     assert "8 of 8 trials done" in table.note and "Model: some" in table.note
     assert table.data["n"].tolist() == [2, 2, 2, 2]
@@ -67,7 +67,7 @@ def test_levels_have_columns_of_their_own_and_are_averaged_with_nothing_else() -
     )
     levels = {"full BERT": {"treatment_text": PRETRAINED}, "embeddings only": {"k": 0}}
     table = only(make(blocks, asked(x="block", levels=levels, tables=["summary"]), NOWHERE))
-    assert rows_of(table) == [["cola", "accuracy", "60.0", "70.0", "90.0", "50.0"]]
+    assert rows_of(table) == [["CoLA", "accuracy", "60.0", "70.0", "90.0", "50.0"]]
     assert sorted(table.data["mean"]) == pytest.approx([0.5, 0.6, 0.7, 0.9])
     assert "One trial each" in table.note
 
@@ -77,20 +77,20 @@ def test_whatever_differs_beside_seeds_is_not_averaged_over() -> None:
         {"k": 0, "score": 0.2, "training.epochs": 3}, {"k": 0, "score": 0.8, "training.epochs": 5, "seed": 1}
     )
     table = only(make(mixed, asked(tables=["summary"]), NOWHERE))
-    assert rows_of(table) == [["cola", "accuracy", "3", "20.0"], ["cola", "accuracy", "5", "80.0"]]
+    assert rows_of(table) == [["CoLA", "accuracy", "3", "20.0"], ["CoLA", "accuracy", "5", "80.0"]]
 
 
 def test_undefined_scores_are_said_in_their_cell_and_the_mini_model_in_the_note() -> None:
     some = results({"k": 0, "score": 0.5}, {"k": 0, "score": float("nan"), "undefined": True, "seed": 1})
     table = only(make(some.assign(model="mini"), asked(tables=["summary"]), NOWHERE))
-    assert rows_of(table) == [["cola", "accuracy", "50.0 (1 undefined)"]]
+    assert rows_of(table) == [["CoLA", "accuracy", "50.0 (1 undefined)"]]
     assert "1 of 2 without a defined score" in table.note and "say nothing about English" in table.note
 
 
 def test_differences_are_within_a_task_and_the_baseline_has_none() -> None:
     table = only(make(incremental(), asked(tables=["differences"]), NOWHERE))
     shown = [row[:4] for row in rows_of(table)]
-    assert shown == [["cola", "accuracy", "0", "-10.0"], ["sst2", "accuracy", "0", "-30.0"]]
+    assert shown == [["CoLA", "accuracy", "0", "-10.0"], ["SST-2", "accuracy", "0", "-30.0"]]
     assert all("too few for a claim" in words for words in table.cells["in words"])
 
 
@@ -101,10 +101,10 @@ def test_a_series_of_the_baselines_own_is_compared_at_the_same_x() -> None:
     figure = asked(series="factor", baseline={"factor": 1}, tables=["differences"])
     table = only(make(grouped(both), figure, NOWHERE))
     assert [row[0:2] + row[3:5] for row in rows_of(table)] == [
-        ["cola", "5", "0", "+5.0"],
-        ["cola", "5", "12", "+0.0"],
-        ["sst2", "5", "0", "+5.0"],
-        ["sst2", "5", "12", "+0.0"],
+        ["CoLA", "5", "0", "+5.0"],
+        ["CoLA", "5", "12", "+0.0"],
+        ["SST-2", "5", "0", "+5.0"],
+        ["SST-2", "5", "12", "+0.0"],
     ]
 
 
@@ -122,12 +122,12 @@ def test_a_matrix_marks_the_best_of_a_row_and_what_beats_the_task_alone() -> Non
         for first, score in firsts.items()
     ]
     table = only(make(results(*rows), asked("matrix", tables=["matrix"]), NOWHERE))
-    assert list(table.cells.columns) == ["final task", "cola", "mrpc", "rte", "wnli", "metric"]
-    assert rows_of(table)[1] == ["mrpc", "0.757", "0.776", "0.732", "0.786", "accuracy"]
-    assert table.shaded == {(0, "wnli"), (1, "wnli"), (2, "rte"), (3, "wnli")}
-    assert table.bold == {(0, "wnli"), (1, "wnli")}
-    assert "**0.786** (best)" in markdown(table)
-    assert r"\cellcolor{gray!25}\textbf{0.786}" in latex(table)
+    assert list(table.cells.columns) == ["final task", "CoLA", "MRPC", "RTE", "WNLI", "metric"]
+    assert rows_of(table)[1] == ["MRPC", "75.7", "77.6", "73.2", "78.6", "accuracy"]
+    assert table.shaded == {(0, "WNLI"), (1, "WNLI"), (2, "RTE"), (3, "WNLI")}
+    assert table.bold == {(0, "WNLI"), (1, "WNLI")}
+    assert "**78.6** (best)" in markdown(table)
+    assert r"\cellcolor{gray!25}\textbf{78.6}" in latex(table)
 
 
 def heads() -> pd.DataFrame:
@@ -141,10 +141,10 @@ def heads() -> pd.DataFrame:
 def test_heads_are_differences_from_the_baseline_by_layer_and_head() -> None:
     figure = asked("table", tables=["heads", "quartiles_by_layer", "quartiles_by_head"])
     table, by_layer, by_head = make(heads(), figure, NOWHERE)
-    assert rows_of(table) == [["layer 1", "-0.100", "+0.100"], ["layer 12", "+0.000", "+0.200"]]
-    assert [row[:3] for row in rows_of(by_layer)] == [["layer 1", "2", "0.0000"], ["layer 12", "2", "0.1000"]]
+    assert rows_of(table) == [["layer 1", "-10.0", "+10.0"], ["layer 12", "+0.0", "+20.0"]]
+    assert [row[:3] for row in rows_of(by_layer)] == [["layer 1", "2", "0.00"], ["layer 12", "2", "10.00"]]
     assert list(by_head.cells.columns) == ["statistic", "head 1", "head 2"]
-    assert rows_of(by_head)[:2] == [["count", "2", "2"], ["mean", "-0.0500", "0.1500"]]
+    assert rows_of(by_head)[:2] == [["count", "2", "2"], ["mean", "-5.00", "15.00"]]
     assert [row[0] for row in rows_of(by_head)[2:]] == ["sd", "min", "25%", "50%", "75%", "max"]
 
 
@@ -162,7 +162,9 @@ def test_quartiles_by_head_print_as_the_paper_does() -> None:
     assert [column.lower() for column in paper.columns] == list(table.cells.columns)
     for ours, theirs in zip(rows_of(table), paper.rows, strict=True):
         assert ours[0] == {"Std Dev": "sd"}.get(theirs[0], theirs[0].lower())
-        assert [float(cell) for cell in ours[1:]] == pytest.approx([float(cell) for cell in theirs[1:]], abs=0.0016)
+        times = 1 if theirs[0] == "Count" else 100  # ours are in points
+        printed = [times * float(cell) for cell in theirs[1:]]
+        assert [float(cell) for cell in ours[1:]] == pytest.approx(printed, abs=0.16)
 
 
 def test_columns_are_selections_by_name() -> None:
@@ -174,8 +176,8 @@ def test_columns_are_selections_by_name() -> None:
     levels = {"from normal": {"scheme": "scratch"}, "from pretrained": {"scheme": "baseline"}}
     table = only(make(some, asked("table", levels=levels, tables=["columns"]), NOWHERE))
     assert rows_of(table) == [
-        ["rte", "50.0", "65.0", "Acc", "-"],
-        ["qqp", "-", "90.0", "Acc", "-"],
+        ["RTE", "50.0", "65.0", "Acc", "-"],
+        ["QQP", "-", "90.0", "Acc", "-"],
         ["mean difference from from normal", "", "+15.0", "", ""],
     ]
     assert "mean over 1 task" in table.note
@@ -190,8 +192,8 @@ def test_bootstrapped_differences_are_of_the_same_seeds(tmp_path: Path) -> None:
         guesses = pd.DataFrame({"index": range(100), "label": 1, "prediction": [1] * right + [0] * (100 - right)})
         guesses.to_parquet(folder / "predictions.parquet")
     table = only(make(some, asked(tables=["bootstrap"]), store))
-    assert table.cells["score x100"].tolist() == ["50.0", "60.0", "50.0", "80.0"]
-    assert table.cells["difference x100"].tolist() == ["-10.0", "-", "-30.0", "-"]
+    assert table.cells["score ×100"].tolist() == ["50.0", "60.0", "50.0", "80.0"]
+    assert table.cells["difference ×100"].tolist() == ["-10.0", "-", "-30.0", "-"]
     assert table.cells["seeds"].tolist() == ["2"] * 4
 
 
@@ -272,12 +274,12 @@ def test_unlike_heads_and_intermediate_tasks_are_not_averaged() -> None:
     figure = asked("table", tables=["heads", "quartiles_by_layer"])
     table, by_layer = make(some, figure, NOWHERE)
     assert rows_of(table) == [
-        ["3", "layer 1", "-0.100", "+0.100"],
-        ["3", "layer 12", "+0.000", "+0.200"],
-        ["5", "layer 1", "-0.090", "+0.110"],
-        ["5", "layer 12", "+0.000", "+0.200"],
+        ["3", "layer 1", "-10.0", "+10.0"],
+        ["3", "layer 12", "+0.0", "+20.0"],
+        ["5", "layer 1", "-9.0", "+11.0"],
+        ["5", "layer 12", "+0.0", "+20.0"],
     ]
-    assert [row[:4] for row in rows_of(by_layer)][2] == ["5", "layer 1", "2", "0.0100"]
+    assert [row[:4] for row in rows_of(by_layer)][2] == ["5", "layer 1", "2", "1.00"]
     after = [{"intermediate": "rte", "score": epochs / 10, "training.epochs": epochs} for epochs in (3, 5)]
     table = only(make(results(*after), asked("matrix", tables=["matrix"]), NOWHERE))
-    assert [row[1:4] for row in rows_of(table)] == [["3", "-", "0.300"], ["5", "-", "0.500"]]
+    assert [row[1:4] for row in rows_of(table)] == [["3", "-", "30.0"], ["5", "-", "50.0"]]

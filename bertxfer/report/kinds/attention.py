@@ -10,7 +10,7 @@ from bertxfer.report import places as placed
 from bertxfer.report.analysed import unanalysed
 from bertxfer.report.charts import Chart
 from bertxfer.report.figure import Figure
-from bertxfer.report.kinds.kind import Kind
+from bertxfer.report.kinds.kind import Kind, counted
 from bertxfer.report.marks import Marks, order_of
 from bertxfer.store.store import Store
 
@@ -44,7 +44,7 @@ def marks(figure: Figure, results: pd.DataFrame, store: Store, dashed: pd.DataFr
 def chart(figure: Figure, marks: Marks) -> Chart:
     """One measure, or a row of panels for each of several, as kovaleva2019's figure 6 has them."""
     measures = order_of(marks.data["measure"].tolist())
-    colours = {measure: _colour(measure) for measure in measures}
+    colours = {one: _colour(one, marks.data.loc[marks.data["measure"] == one, "y"]) for one in measures}
     tips = heatmaps.of_cell(
         alt.Tooltip("y:Q", title="mean", format=".4f"),
         alt.Tooltip("n:Q", title="trials"),
@@ -55,11 +55,18 @@ def chart(figure: Figure, marks: Marks) -> Chart:
     return heatmaps.grid(figure, marks, "measure", colours, tips)
 
 
-def _colour(measure: str) -> alt.Color:
-    """The paper's darkness: more change, or more attention."""
-    scale = alt.Scale(scheme="viridis", reverse=measure != "similarity")
-    legend = alt.Legend(title=MEASURES[measure], orient="top", titleFontSize=13, titleLimit=400)
-    return alt.Color("y:Q", scale=scale, legend=legend)
+def _colour(measure: str, values: "pd.Series[float]") -> alt.Color:
+    """The paper's darkness: more change, or more attention. All rows and panels of a measure have one scale."""
+    ends = float(values.min()), float(values.max())
+    if ends[0] == ends[1]:
+        ends = min(0.0, ends[0]), max(1.0, ends[1])
+    scale = alt.Scale(scheme="viridis", reverse=measure != "similarity", domain=ends)
+    shown = heatmaps.legend(MEASURES[measure], [ends[0], sum(ends) / 2, ends[1]], ".2f")
+    return alt.Color("y:Q", scale=scale, legend=shown)
 
 
-KIND = Kind("attention", marks, chart, caption="Means over dev examples and trials.", has_bars=False)
+def _caption(figure: Figure, marks: Marks) -> str:
+    return f"Means over dev examples and {counted(marks.data['n'], 'trial')}."
+
+
+KIND = Kind("attention", marks, chart, widest=480, caption=_caption, has_bars=False)

@@ -10,6 +10,7 @@ from bertxfer.report import marks as made
 from bertxfer.report.figure import Figure
 from bertxfer.report.kinds.kind import Kind, only_scheme, varies
 from bertxfer.report.marks import Marks
+from bertxfer.report.units import SCORE
 from bertxfer.store.store import Store
 
 NEEDS_X = {"x": "needs the column of its horizontal axis"}
@@ -27,4 +28,4 @@ def _suits(results: pd.DataFrame) -> Mapping[str, Any] | None:
     return None
 
 
-KIND = Kind("curves", marks, charts.curves, needs=NEEDS_X, any_center=True, suits=_suits)
+KIND = Kind("curves", marks, charts.curves, unit=SCORE, needs=NEEDS_X, any_center=True, suits=_suits)

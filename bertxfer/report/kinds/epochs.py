@@ -12,6 +12,7 @@ from bertxfer.report.figure import Figure
 from bertxfer.report.frame import select
 from bertxfer.report.kinds.kind import Kind
 from bertxfer.report.marks import Marks, followed
+from bertxfer.report.units import AMOUNT, SCORE
 from bertxfer.store.store import Store
 
 
@@ -24,11 +25,15 @@ def marks(figure: Figure, results: pd.DataFrame, store: Store, dashed: pd.DataFr
     notes = [f"{note}." for note in [left_out(done, each, is_loss(figure))] if note]
     results = results[results["id"].isin(each["id"]) | (results["state"] != "done")]
     places, more = placed.places_of(plain, results, heading=heading)
-    return followed(places, each, figure.interval, [*notes, *more])
+    return followed(places, each, figure.interval, [*notes, *more], _unit(figure))
 
 
 def chart(figure: Figure, marks: Marks) -> Chart:
-    return charts.curves(charts.labelled(figure, "epoch", "dev loss" if is_loss(figure) else "dev score"), marks)
+    return charts.curves(charts.labelled(figure, "epoch", "dev loss" if is_loss(figure) else None), marks)
 
 
-KIND = Kind("epochs", marks, chart)
+def _unit(figure: Figure) -> str:
+    return AMOUNT if is_loss(figure) else SCORE
+
+
+KIND = Kind("epochs", marks, chart, unit=_unit)

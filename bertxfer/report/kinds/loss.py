@@ -10,10 +10,11 @@ from bertxfer.report import charts, stored
 from bertxfer.report import places as placed
 from bertxfer.report.charts import Chart, role, y_axis
 from bertxfer.report.figure import Figure
-from bertxfer.report.kinds.kind import Kind
+from bertxfer.report.kinds.kind import Kind, counted
 from bertxfer.report.marks import Marks, as_first_seen
 from bertxfer.report.places import KEYS
 from bertxfer.report.style import Style
+from bertxfer.report.units import AMOUNT
 from bertxfer.store.store import Store
 
 POINTS = 120  # of a curve; more cannot be seen in a panel
@@ -47,4 +48,9 @@ def chart(figure: Figure, marks: Marks) -> Chart:
     return charts.facets(layers, marks)
 
 
-KIND = Kind("loss", marks, chart, caption="Means over seeds and neighbouring steps.", has_bars=False)
+def _caption(figure: Figure, marks: Marks) -> str:
+    several = marks.data["n"].max() > 1
+    return "Means over neighbouring steps" + (f" and {counted(marks.data['n'], 'trial')}." if several else ".")
+
+
+KIND = Kind("loss", marks, chart, unit=AMOUNT, caption=_caption, has_bars=False)

@@ -14,7 +14,7 @@ from bertxfer.store.store import Store
 def marks(figure: Figure, results: pd.DataFrame, store: Store, dashed: pd.DataFrame | None) -> Marks:
     (value,) = figure.measure["value"]
     parts = [
-        analysed.lines(places, found.assign(x=found["alpha"]), figure, notes)
+        analysed.lines(places, found.assign(x=found["alpha"]), figure, notes, analysed.unit_of(figure))
         for places, found, notes in analysed.by_metric(figure, results, store, "path", stored.path, value)
     ]
     return analysed.together(parts)
@@ -25,4 +25,10 @@ def chart(figure: Figure, marks: Marks) -> Chart:
     return charts.curves(charts.labelled(figure, "alpha", label), marks)
 
 
-KIND = Kind("path", marks, chart, measures={"value": Choice((LOSS, "score"), (LOSS,), several=False)})
+KIND = Kind(
+    "path",
+    marks,
+    chart,
+    unit=analysed.unit_of,
+    measures={"value": Choice((LOSS, "score"), (LOSS,), several=False)},
+)

@@ -11,9 +11,10 @@ from bertxfer.report import charts
 from bertxfer.report import marks as made
 from bertxfer.report.charts import Chart, role, tips, y_axis
 from bertxfer.report.figure import Figure
-from bertxfer.report.kinds.kind import Kind
+from bertxfer.report.kinds.kind import Kind, counted
 from bertxfer.report.marks import Marks
 from bertxfer.report.style import GREY, Style
+from bertxfer.report.units import SCORE
 from bertxfer.store.store import Store
 
 BANDS = {
@@ -48,7 +49,7 @@ def chart(figure: Figure, marks: Marks) -> Chart:
         charts.interval(mean, 3).encode(across, y_axis(figure, "low"), alt.Y2("high:Q"), color=style.colour()),
         charts.dot(mean).encode(across, y, color=style.colour(), tooltip=tips(figure, "mean")),
     ]
-    return charts.facets(layers, marks, width=170)
+    return charts.facets(layers, marks)
 
 
 def _band_of(figure: Figure) -> str:
@@ -69,14 +70,18 @@ def _bands(marks: Marks, figure: Figure) -> list[alt.Chart]:
 
 
 def caption(figure: Figure, marks: Marks) -> str:
-    circles = "Each circle is a permutation; the line is their mean, the shaded shape their density."
+    orders = counted(marks.of("mean")["n"], "order")
+    shapes = [f"Each circle is a trial ({orders} in each panel and series), the line their mean"]
+    shapes += ["the shaded shape their density"] if len(marks.of("density")) else []
     banded = marks.of("level")["low"].notna().any()
-    return f"{circles} The grey band around a level is {BANDS[_band_of(figure)]}." if banded else circles
+    band = f" The grey band around a level is {BANDS[_band_of(figure)]}." if banded else ""
+    return f"{', '.join(shapes)}.{band}"
 
 
 KIND = Kind(
     "points",
     marks,
     chart,
+    unit=SCORE,
     caption=caption,
 )

@@ -4,12 +4,13 @@ import pandas as pd
 
 from bertxfer.report import charts
 from bertxfer.report import marks as made
-from bertxfer.report.charts import Chart, role, tips, x_axis, y_axis
+from bertxfer.report.charts import Chart, x_axis, y_axis
 from bertxfer.report.figure import Figure
 from bertxfer.report.kinds.curves import NEEDS_X
 from bertxfer.report.kinds.kind import Kind
 from bertxfer.report.marks import Marks
 from bertxfer.report.style import Style
+from bertxfer.report.units import SCORE
 from bertxfer.store.store import Store
 
 DOTTED = [0.1, 4]  # dots as wide as the line, with its round caps
@@ -20,14 +21,12 @@ def marks(figure: Figure, results: pd.DataFrame, store: Store, dashed: pd.DataFr
 
 
 def chart(figure: Figure, marks: Marks) -> Chart:
-    x, y, style = x_axis(figure, marks), y_axis(figure), Style(figure, marks)
-    trials = role("trial").mark_point(opacity=0.35, size=14, filled=True)
-    line = role("mean").mark_line(strokeWidth=2, strokeDash=DOTTED, strokeCap="round")
-    line = line.encode(x, y, color=style.colour())
-    return charts.over_x(
-        figure, marks, style, [trials.encode(x, y, **style.marks(), tooltip=tips(figure, "trial")), line]
-    )
+    style = Style(figure, marks)
+    line = charts.joined().mark_line(strokeWidth=2, strokeDash=DOTTED, strokeCap="round")
+    x, y = x_axis(figure, marks), y_axis(figure)
+    line = line.encode(x, y, color=style.colour(), **charts.beside(marks, style))
+    return charts.over_x(figure, marks, style, [line])
 
 
 CAPTION = "Each small point is a trial; the dotted line joins the means."
-KIND = Kind("scatter", marks, chart, caption=CAPTION, needs=NEEDS_X)
+KIND = Kind("scatter", marks, chart, unit=SCORE, caption=CAPTION, needs=NEEDS_X)

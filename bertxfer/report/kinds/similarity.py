@@ -7,6 +7,7 @@ from bertxfer.report.charts import Chart
 from bertxfer.report.figure import Figure
 from bertxfer.report.kinds.kind import START, Choice, Kind, over_seeds
 from bertxfer.report.marks import Marks
+from bertxfer.report.units import AMOUNT
 from bertxfer.store.store import Store
 from bertxfer.trials.analyses import PAIRS
 
@@ -21,7 +22,9 @@ def marks(figure: Figure, results: pd.DataFrame, store: Store, dashed: pd.DataFr
         each = found[chosen]
         pairs = zip(each["reference"], each["model"], strict=True)
         named = [f"{_WORDS[reference]} – {_WORDS[model]}" for reference, model in pairs]
-        parts.append(analysed.lines(places, each.assign(x=each["layer"], series=named), figure, notes, ("series",)))
+        parts.append(
+            analysed.lines(places, each.assign(x=each["layer"], series=named), figure, notes, AMOUNT, ("series",))
+        )
     return analysed.together(parts)
 
 
@@ -38,5 +41,6 @@ KIND = Kind(
     marks,
     chart,
     caption=caption,
+    unit=AMOUNT,
     measures={"reference": Choice(_REFERENCES, _REFERENCES), "model": Choice(_MODELS, _MODELS)},
 )

@@ -31,10 +31,8 @@ def marks(figure: Figure, results: pd.DataFrame, store: Store, dashed: pd.DataFr
         if value == CHANGE:
             both = each.merge(intact.rename(columns={"y": "intact"}), on=KEYS)
             each, intact = both.assign(y=100 * (both["y"] - both["intact"])), intact.assign(y=intact["y"] * 0)
-        made = analysed.lines(places, each, figure, notes, ("series",))
-        parts.append(
-            Marks(pd.concat([made.data, _level(places, intact, value == CHANGE)], ignore_index=True), made.notes)
-        )
+        made = analysed.lines(places, each, figure, notes, analysed.unit_of(figure), ("series",))
+        parts.append(Marks(pd.concat([made.data, _level(places, intact, figure)], ignore_index=True), made.notes))
     return analysed.together(parts)
 
 
@@ -49,11 +47,12 @@ def _operated(figure: Figure, found: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def _level(places: pd.DataFrame, intact: pd.DataFrame, zero: bool) -> pd.DataFrame:
+def _level(places: pd.DataFrame, intact: pd.DataFrame, figure: Figure) -> pd.DataFrame:
     """The model as fine-tuned. Changes from it have one for all series: zero."""
+    zero = figure.measure["value"] == (CHANGE,)
     done = places[places["state"] == "done"].drop(columns="y").merge(intact, on=KEYS)
     named = [f"{series}, {INTACT}" if series and not zero else INTACT for series in done["series"]]
-    return means(done.assign(series=named), "none", "level").assign(x=None)
+    return means(done.assign(series=named), "none", "level", unit=analysed.unit_of(figure)).assign(x=None)
 
 
 def chart(figure: Figure, marks: Marks) -> Chart:
@@ -74,6 +73,7 @@ KIND = Kind(
     marks,
     chart,
     caption=caption,
+    unit=analysed.unit_of,
     measures={
         "operation": Choice(OPERATIONS, ("pretrained", "reinitialized", "skipped")),
         "module": Choice(MODULES, (WHOLE,)),

@@ -9,9 +9,10 @@ from bertxfer.report import charts
 from bertxfer.report import marks as made
 from bertxfer.report.charts import NUMBER, Chart, role, tips
 from bertxfer.report.figure import Figure
-from bertxfer.report.kinds.kind import Kind, over_seeds
+from bertxfer.report.kinds.kind import Kind, counted, over_seeds
 from bertxfer.report.marks import Marks, order_of
 from bertxfer.report.style import Style
+from bertxfer.report.units import SCORE
 from bertxfer.store.store import Store
 
 
@@ -23,7 +24,7 @@ def chart(figure: Figure, marks: Marks) -> Chart:
     style, treatments = Style(figure, marks), order_of(marks.data["x"].tolist())
     y = alt.Y("x:N", sort=treatments, title=None, axis=alt.Axis(labelLimit=220, grid=True))
     scale: dict[str, Any] = {"scale": alt.Scale(zero=False), "axis": alt.Axis(format=NUMBER)}
-    scale["title"] = figure.y_label or "dev score"
+    scale["title"] = charts.y_title(figure)
     x, low = alt.X("y:Q", **scale), alt.X("low:Q", **scale)
     offset, mean = style.offset("yOffset"), role("mean")
     ticks = role("trial").mark_tick(opacity=0.5, thickness=1.5, size=10)
@@ -33,12 +34,14 @@ def chart(figure: Figure, marks: Marks) -> Chart:
         charts.dot(mean).encode(x, y, **offset, **style.marks(), tooltip=tips(figure, "mean")),
     ]
     rows = len(treatments) * max(1, len(style.series))
-    drawn = charts.facets(layers, marks, height=max(60, 26 * rows), width=190)
+    drawn = charts.facets(layers, marks, height=max(60, 26 * rows), width=charts.WIDTH)
     return drawn.resolve_scale(x="independent", y="shared")
 
 
 def caption(figure: Figure, marks: Marks) -> str:
-    dots = "Ticks are trials, dots their means."
+    if (marks.of("mean")["n"] == 1).all():
+        return "Each dot is the only trial of its treatment."
+    dots = f"Ticks are trials, dots their means, of {counted(marks.of('mean')['n'], 'trial')} each."
     return dots if figure.center == "mean" else f"Ticks are trials. {over_seeds(figure, marks)}"
 
 
@@ -46,6 +49,7 @@ KIND = Kind(
     "treatments",
     marks,
     chart,
+    unit=SCORE,
     caption=caption,
     any_center=True,
     x="treatment",

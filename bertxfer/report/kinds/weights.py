@@ -11,6 +11,7 @@ from bertxfer.report.charts import Chart
 from bertxfer.report.figure import Figure
 from bertxfer.report.kinds.kind import Kind
 from bertxfer.report.marks import Marks, followed
+from bertxfer.report.units import AMOUNT
 from bertxfer.store.store import Store
 
 
@@ -31,4 +32,4 @@ def chart(figure: Figure, marks: Marks) -> Chart:
     return charts.curves(charts.labelled(figure, "layer", y_label), marks)
 
 
-KIND = Kind("weights", marks, chart)
+KIND = Kind("weights", marks, chart, unit=AMOUNT)

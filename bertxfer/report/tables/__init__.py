@@ -5,6 +5,7 @@ from dataclasses import replace
 import pandas as pd
 
 from bertxfer.errors import ConfigError
+from bertxfer.report import words
 from bertxfer.report.figure import Figure
 from bertxfer.report.tables.benefit import benefit
 from bertxfer.report.tables.bootstrapped import bootstrapped
@@ -58,11 +59,17 @@ def make(results: pd.DataFrame, figure: Figure, store: Store, dashed: pd.DataFra
 
 
 def _in_words(table: Table, figure: Figure) -> Table:
-    """With the values of series in the words that the block has for them."""
-    labels = {str(key): str(words) for key, words in figure.series_labels.items()}
-    columns = [column for column in figure.series if column in table.cells]
-    worded = {column: [labels.get(v, labels.get(v.lower(), v)) for v in table.cells[column]] for column in columns}
-    return replace(table, cells=table.cells.assign(**worded))
+    """With tasks, metrics and values in the paper's words, and those of series in the words that the block has."""
+    labels = {str(key): str(name) for key, name in figure.series_labels.items()}
+    worded = {}
+    for column in table.cells:
+        own = labels if column in figure.series else {}
+        worded[column] = [own.get(v, own.get(v.lower(), words.cell(column, v))) for v in table.cells[column]]
+    # Tasks may be columns too.
+    named = {column: words.task(column) for column in table.cells}
+    bold, shaded = (frozenset((row, named[column]) for row, column in marks) for marks in (table.bold, table.shaded))
+    cells = table.cells.assign(**worded).rename(columns=named)
+    return replace(table, cells=cells, bold=bold, shaded=shaded)
 
 
 def _labelled(table: Table, results: pd.DataFrame) -> Table:

@@ -36,7 +36,7 @@ def bootstrapped(results: pd.DataFrame, figure: Figure, store: Store) -> Table:
     shown = [*by, *(["baseline"] if comparisons.named_in(figure) else [])]
     cells = pd.DataFrame({column: data[column].map(printed.text) for column in shown})
     for name in ("score", "difference"):
-        cells[f"{name} x100"] = [printed.fixed(100 * value, 1) for value in data[name]]
+        cells[f"{name} ×100"] = [printed.fixed(100 * value, 1) for value in data[name]]
         limits = zip(data[f"{name}_low"], data[f"{name}_high"], strict=True)
         cells[f"95% interval of the {name}"] = [printed.span(100 * low, 100 * high) for low, high in limits]
     cells["seeds"], cells["dev examples"] = data["seeds"].map(str), data["examples"].map(str)

@@ -37,7 +37,7 @@ def by_epoch(results: pd.DataFrame, figure: Figure, store: Store) -> Table:
         left_out(done, found, loss),
         f"{early} of {len(last)} trials ended before epoch {max(epochs)}" if early else "",
     )
-    title = "Dev losses after epochs of training" if loss else "Dev scores x100 after epochs of training"
+    title = "Dev losses after epochs of training" if loss else "Dev scores ×100 after epochs of training"
     return Table("by_epoch", title, cells, data, note)
 
 

@@ -35,7 +35,7 @@ def columns(results: pd.DataFrame, figure: Figure, store: Store) -> Table:
         cells = pd.concat([cells, pd.DataFrame([_row_of_gains(gains, cells)])], ignore_index=True)
     data = pd.concat([*parts.values(), gains], ignore_index=True) if parts else pd.DataFrame()
     note = sentences(str(frames.completeness(results)), _explained(gains, metrics))
-    return Table("columns", "Scores x100", cells, data, note)
+    return Table("columns", "Scores ×100", cells, data, note)
 
 
 def _cell(part: pd.DataFrame, metrics: Sequence[str], more: Sequence[str], figure: Figure) -> str:

@@ -31,7 +31,7 @@ def differences(results: pd.DataFrame, figure: Figure, store: Store) -> Table:
     data = statistics.differences_from(baselines, table, by, "y", figure.where)
     shown = [*by, *(["baseline"] if comparisons.named_in(figure) else [])]
     cells = pd.DataFrame({column: data[column].map(printed.text) for column in shown})
-    cells["difference x100"] = [printed.signed(100 * value) for value in data["mean"]]
+    cells["difference ×100"] = [printed.signed(100 * value) for value in data["mean"]]
     cells["95% interval"] = [printed.span(100 * a, 100 * b) for a, b in zip(data["low"], data["high"], strict=True)]
     cells["effect size"] = [printed.fixed(value, 2) for value in data["effect"]]
     for name, column in _TESTS.items():

@@ -10,6 +10,7 @@ from bertxfer.report import comparisons, statistics
 from bertxfer.report.figure import Figure
 from bertxfer.report.splits import SHOWN_BY, split
 from bertxfer.report.tables.table import Table, sentences
+from bertxfer.report.units import POINTS
 from bertxfer.store.store import Store
 
 STATISTICS = ["count", "mean", "sd", "min", "25%", "50%", "75%", "max"]
@@ -24,11 +25,15 @@ def heads(results: pd.DataFrame, figure: Figure, store: Store) -> Table:
     cells = pd.DataFrame({column: [printed.text(row[i]) for row in rows] for i, column in enumerate(by)})
     cells["layer"] = [f"layer {printed.text(row[-1])}" for row in rows]
     for head in numbers:
-        cells[f"head {printed.text(head)}"] = [printed.signed(by_cell.get((*row, head), math.nan), 3) for row in rows]
+        cells[f"head {printed.text(head)}"] = [
+            printed.signed(POINTS * by_cell.get((*row, head), math.nan)) for row in rows
+        ]
     trials = int(data["n"].max()) if len(data) else 0
     few = "" if trials >= statistics.FEWEST_PAIRS else f"at most {trials} trials per head: too few for a claim"
     note = sentences(few, _without_a_score(data))
-    return Table("heads", "Difference from the baseline with one attention head reinitialized", cells, data, note)
+    return Table(
+        "heads", "Difference from the baseline with one attention head reinitialized, in points", cells, data, note
+    )
 
 
 def quartiles_by_layer(results: pd.DataFrame, figure: Figure, store: Store) -> Table:
@@ -62,8 +67,10 @@ def _quartiles(results: pd.DataFrame, figure: Figure, by: str) -> Table:
     cells[by] = [f"{by} {printed.text(value)}" for value in data[by]]
     cells["count"] = data["count"].astype(int).map(str)
     for column in STATISTICS[1:]:
-        cells[column] = [printed.fixed(value, 4) for value in data[column]]
-    return Table(f"quartiles_by_{by}", f"Differences from the baseline by {by}", cells, data, _without_a_score(every))
+        cells[column] = [printed.fixed(POINTS * value, 2) for value in data[column]]
+    return Table(
+        f"quartiles_by_{by}", f"Differences from the baseline by {by}, in points", cells, data, _without_a_score(every)
+    )
 
 
 def _turned(cells: pd.DataFrame, by: str) -> pd.DataFrame:

@@ -14,6 +14,7 @@ from bertxfer.report.figure import Figure
 from bertxfer.report.frame import is_gap, select
 from bertxfer.report.splits import split
 from bertxfer.report.tables.table import Table, sentences
+from bertxfer.report.units import POINTS, UNIT
 from bertxfer.store.store import Store
 
 
@@ -41,20 +42,26 @@ def matrix(results: pd.DataFrame, figure: Figure, store: Store) -> Table:
     for i, row in enumerate(rows):
         shown = {first: by_cell[(*row, first)][value_of] for first in firsts if (*row, first) in by_cell}
         shown = {first: value for first, value in shown.items() if not is_gap(value)}
-        shaded |= {(i, first) for first, value in shown.items() if value == max(shown.values())}
+        if len(set(shown.values())) > 1:  # where all are equal, none is the best of them
+            shaded |= {(i, first) for first, value in shown.items() if value == max(shown.values())}
         bold |= {
             (i, first) for first, value in shown.items() if first != row[0] and value > shown.get(row[0], math.inf)
         }
     cells["metric"] = [row[1] for row in rows]
-    note = "Columns: the intermediate task. Shaded: the highest of a row; bold: above the diagonal, the task alone"
+    marked = "Shaded: the highest of a row, unless all are equal; bold: above the diagonal, the task alone"
+    note = f"Columns: the intermediate task. {marked}"
     runs = under_table(figure.center, figure.interval, data) if figure.center != "mean" else ""
     note = sentences(str(frames.completeness(results)), note, f"cells: {runs}" if runs else "")
     most = int(data["n"].max()) if len(data) else 0
     note += f". At most {most} trials per cell: too few for a claim" if most < statistics.FEWEST_PAIRS else ""
-    title = "Final task (rows) after an intermediate task (columns)"
+    title = f"Final task (rows) after an intermediate task (columns), scores {UNIT}"
     return Table("matrix", title, cells, data, note, frozenset(bold), frozenset(shaded))
 
 
 def _cell(row: Mapping[str, Any], center: str) -> str:
-    text = printed.fixed(row[CENTERS[center].column], 3)
-    return f"{text} ({row['min']:.3f} to {row['max']:.3f})" if center == "median" and row.get("n", 0) > 1 else text
+    text = printed.fixed(POINTS * row[CENTERS[center].column], 1)
+    return (
+        f"{text} ({POINTS * row['min']:.1f} to {POINTS * row['max']:.1f})"
+        if center == "median" and row.get("n", 0) > 1
+        else text
+    )

@@ -48,7 +48,7 @@ def _scores(results: pd.DataFrame, figure: Figure, name: str, center: str) -> Ta
         parts.append(level.assign(level=str(words)))
         cells[str(words)] = _matched(cells, level, keys, more, cell)
     note = sentences(str(frames.completeness(results)), under_table(center, figure.interval, data))
-    title = f"{CENTERS[center].title} of scores x100"
+    title = f"{CENTERS[center].title} of scores ×100"
     title += f", columns: {figure.x_label or x}" if x is not None else ""
     return Table(name, title, cells, pd.concat(parts, ignore_index=True), note)
 
