@@ -298,16 +298,16 @@ def test_surgery_is_a_line_for_each_operation_beside_the_model_as_it_is(tmp_path
     drawn = _draw(places, store, kind="surgery", interval="none")
     lines = {(mark["series"], mark["x"]): mark["y"] for mark in _marks(drawn, "mean")}
     assert lines == {
-        ("back to pretrained", 0): pytest.approx(0.6),
-        ("back to pretrained", 1): pytest.approx(0.2),
-        ("back to pretrained", 2): pytest.approx(0.3),
-        ("reinitialized", 1): pytest.approx(0.202),
-        ("reinitialized", 2): pytest.approx(0.302),
-        ("left out", 1): pytest.approx(0.203),
-        ("left out", 2): pytest.approx(0.303),
+        ("back to pretrained", 0): pytest.approx(60),
+        ("back to pretrained", 1): pytest.approx(20),
+        ("back to pretrained", 2): pytest.approx(30),
+        ("reinitialized", 1): pytest.approx(20.2),
+        ("reinitialized", 2): pytest.approx(30.2),
+        ("left out", 1): pytest.approx(20.3),
+        ("left out", 2): pytest.approx(30.3),
     }
     (level,) = _marks(drawn, "level")
-    assert (level["series"], level["y"], level["n"]) == ("intact", pytest.approx(0.95), 2)
+    assert (level["series"], level["y"], level["n"]) == ("intact", pytest.approx(95), 2)
     assert "1 finished trials have no surgery.parquet; run them with analysis=[surgery]." in drawn.marks.notes
     how = {"module": "attention", "operation": ["treated"], "value": "change"}
     change = _draw(places, store, kind="surgery", measure=how)
@@ -322,7 +322,7 @@ def test_surgery_is_a_line_for_each_operation_beside_the_model_as_it_is(tmp_path
     assert [mark["y"] for mark in _marks(loss, "mean")] == pytest.approx([2 - 0.203, 2 - 0.303])
     both = _draw(places, store, kind="surgery", measure="skipped", y=["score", "metrics.f1"])
     found = {(mark["facet"], mark["x"]): mark["y"] for mark in _marks(both, "mean")}
-    assert len(found) == 4 and sorted(found.values()) == pytest.approx([0.203 / 2, 0.303 / 2, 0.203, 0.303])
+    assert len(found) == 4 and sorted(found.values()) == pytest.approx([20.3 / 2, 30.3 / 2, 20.3, 30.3])
 
 
 def test_similarity_is_a_line_for_each_pair_and_a_path_one_for_each_series(tmp_path: Path) -> None:
@@ -354,7 +354,7 @@ def test_similarity_is_a_line_for_each_pair_and_a_path_one_for_each_series(tmp_p
         (str(k), a): pytest.approx(k + a + 0.5) for k in (3, 6) for a in (0.0, 0.5, 1.0)
     }
     score = _draw(places, store, kind="path", series="k", measure="score", where={"k": 3})
-    assert [(mark["x"], mark["y"]) for mark in _marks(score, "mean")] == [(0, 0.0), (0.5, 0.25), (1, 0.5)]
+    assert [(mark["x"], mark["y"]) for mark in _marks(score, "mean")] == [(0, 0.0), (0.5, 25.0), (1, 50.0)]
 
 
 @pytest.mark.parametrize("kind", ["surgery", "similarity", "path"])
