@@ -76,7 +76,10 @@ class Subject:
         if all(word.startswith(same) for word in self.words):
             return self.points
         words = [f"experiment={self.experiment}", *(word for word in self.words if word.startswith("reading="))]
-        return [point for point, _ in places_of(words, self.composer, Inputs(stand_ins=True))]
+        try:
+            return [point for point, _ in places_of(words, self.composer, Inputs(stand_ins=True))]
+        except BertxferError:  # it means something only with what was typed beside it
+            return None
 
 
 def _is_shared(key: str) -> bool:

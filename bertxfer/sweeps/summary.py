@@ -32,7 +32,7 @@ Column = tuple[str, str, int | str, str]  # model, task, training rows, metric
 
 
 def print_table(trials: Sequence[tuple[Science, Result]]) -> None:
-    """Median, and mean with sd, of the scores x100: one row per treatment, one column per model, task, size and metric.
+    """Median, and mean with sd, of the scores ×100: one row per treatment, one column per model, task, size and metric.
 
     Only replicates are averaged: whatever else differs between the trials of a cell is named in their rows.
     """
@@ -50,7 +50,7 @@ def print_table(trials: Sequence[tuple[Science, Result]]) -> None:
     ):
         rows.setdefault(label, {}).setdefault(column, []).append(result["score"])
     shown = list(dict.fromkeys(columns))
-    table = Table(title="scores x100: median (mean ± sd, trials)")
+    table = Table(title="scores ×100: median (mean ± sd, trials)")
     table.add_column("treatment")
     several = len({(task, metric) for _, task, _, metric in shown}) > len({task for _, task, _, _ in shown})
     for model, task, n, metric in shown:
