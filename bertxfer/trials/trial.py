@@ -111,9 +111,8 @@ def _donor(config: Config, model: Pretrained, inputs: Inputs, found: dict[str, s
     except ConfigError as error:
         raise type(error)("donor", error.message) from error
     # An absent donor is another model than an absent model, which has the same stand-in.
-    version = (
-        f"{STAND_IN} donor {donor.name}" if donor.version == STAND_IN and donor.name != model.name else donor.version
-    )
+    absent = donor.version == STAND_IN and donor.name != model.name
+    version = f"{STAND_IN} donor {donor.name}" if absent else donor.version
     found[version] = donor.where
     return Donor(version, donor.name, model_files.same_words(donor.where, model.where))
 

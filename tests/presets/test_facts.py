@@ -17,13 +17,17 @@ from bertxfer.report.blocks import figures_of
 from bertxfer.report.figure import Figure
 from bertxfer.report.frame import frame, select
 from bertxfer.sweeps.wanted import sweep_of
+from bertxfer.trials.regions import PARTS
 from bertxfer.trials.science import DataScience, Science, StageScience
-from bertxfer.trials.treatment import PARTS
 from bertxfer.trials.trial import Trial
 from tests.presets.facts import ALL, FACTS, FULL, LAYERS, Fact, Facts, Init, Part, Place
 
 # Presets that are no experiment of a paper: our own, or one that its authors only wished for.
 OURS = ("mini", "cs224n2020/wanted*")
+# Works whose texts were not at hand, as docs/papers.md says.
+BEYOND = tuple(
+    f"{work}/*" for work in "dodge2020 wu2022 lee2019 zhang2022 merchant2020 hao2019 zhang2021 mosbach2021".split()
+)
 
 Key = tuple[str, Any]  # a task and a size; None: any size
 
@@ -67,7 +71,8 @@ def test_every_preset_of_a_paper_has_facts() -> None:
     papers = {
         name
         for name in names
-        if not any(fnmatch(name, ours) for ours in OURS) and not any(word.startswith("_") for word in name.split("/"))
+        if not any(fnmatch(name, ours) for ours in (*OURS, *BEYOND))
+        and not any(word.startswith("_") for word in name.split("/"))
     }
     assert {facts.preset for facts in FACTS} == papers
 
