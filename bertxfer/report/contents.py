@@ -18,6 +18,7 @@ from bertxfer.report.published import Published
 from bertxfer.report.scorecard import Scorecard
 from bertxfer.report.statistics import FEWEST_PAIRS, LEVEL, counted
 from bertxfer.report.tables import Table
+from bertxfer.report.variance import FEWEST_ROUNDS
 from bertxfer.store.store import Store
 from bertxfer.sweeps.sweep import Point
 from bertxfer.trials.science import flatten
@@ -166,6 +167,14 @@ def _papers(made: Table, printed: Published) -> list[list[str]]:
 
 
 _LACKING = "too few|nothing can be said|no pair|no seed"
+# What a table counts, by a column that only such tables have: the noun, its column, and how many a claim needs.
+_LEAST_OF = {
+    "seeds": ("seed", "seeds", FEWEST_SEEDS),
+    "spearman": ("permutation", "n", FEWEST_PERMUTATIONS),
+    "rounds": ("round", "rounds", FEWEST_ROUNDS),
+    "share": ("triple", "n", FEWEST_PAIRS),
+    "": ("pair", "n", FEWEST_PAIRS),
+}
 
 
 def silent(made: Table) -> str | None:
@@ -173,9 +182,8 @@ def silent(made: Table) -> str | None:
     if made.cells.empty:
         return "Nothing yet: no trial that it needs is done."
     if "words" in made.data and made.data["words"].str.contains(_LACKING).all():
-        noun, fewest = ("permutation", FEWEST_PERMUTATIONS) if "spearman" in made.data else ("pair", FEWEST_PAIRS)
-        noun, fewest = ("seed", FEWEST_SEEDS) if "seeds" in made.data else (noun, fewest)
-        counts = made.data["seeds" if noun == "seed" else "n"].astype(int)
+        noun, column, fewest = next(counts for only, counts in _LEAST_OF.items() if not only or only in made.data)
+        counts = made.data[column].astype(int)
         return (
             f"Nothing can be said yet: {counted(len(made.data), 'comparison')} of {cells.span_of(counts)} "
             f"{noun}{'' if counts.max() == 1 else 's'} each, and a claim needs {fewest}. The files have the numbers."

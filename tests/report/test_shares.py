@@ -148,7 +148,7 @@ def test_a_table_has_each_place_but_the_ends_paired_by_seed() -> None:
     assert made.cells["share (%)"][0] == "32" and made.cells["benefit x100"].tolist() == ["+40.0", "+40.0"]
     assert "None: from scratch; full: as pretrained" in made.note
     found = findings(made)
-    assert found is not None and found[1][0].comparison == "cola, k=3"
+    assert found is not None and [one.comparison for one in found[1]] == ["CoLA, k=6"]
 
 
 def test_a_trial_without_both_partners_is_left_out_and_counted() -> None:
