@@ -67,7 +67,7 @@ def test_looking_imports_no_torch(bertxfer: Run, words: str) -> None:
 
 def test_help_lists_every_scheme(bertxfer: Run) -> None:
     text = bertxfer("--help").stdout
-    assert "baseline, delete, head, incremental, localized, permutation, scratch, sequential, single" in text
+    assert "baseline, corrupt, delete, head, incremental, localized, permutation, scratch, sequential, single" in text
 
 
 def test_a_sweep_refuses_a_bad_point_before_any_trial_runs(bertxfer: Run) -> None:

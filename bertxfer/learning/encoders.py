@@ -43,9 +43,12 @@ def load(where: str, model: ModelScience) -> nn.Module:
 
 
 def tensors(where: str, version: str) -> dict[str, Tensor]:
-    """The pretrained tensors of a model, by name: read them, never write to them."""
+    """The pretrained tensors of a model, by name: read them, never write to them. A pooler that has no stored weights
+    is not among them: what transformers puts there is random."""
     refuse_changed(where, version)
-    return {name: tensor.detach() for name, tensor in _pretrained(where, version)[0].named_parameters()}
+    encoder, untrained_pooler = _pretrained(where, version)
+    named = [(name, tensor.detach()) for name, tensor in encoder.named_parameters()]
+    return {name: tensor for name, tensor in named if not (untrained_pooler and name.startswith("pooler."))}
 
 
 def words(where: str, model: ModelScience) -> Tensor:

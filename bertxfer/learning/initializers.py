@@ -10,14 +10,20 @@ def is_layernorm(name: str) -> bool:
     return "LayerNorm" in name or "layer_norm" in name
 
 
+def keeps(name: str, initializer: Initializer) -> bool:
+    """Whether a tensor of that name stays as it is."""
+    return _rule(name, initializer) == "keep"
+
+
+def _rule(name: str, initializer: Initializer) -> str:
+    if is_layernorm(name):
+        return initializer.layernorm
+    return initializer.biases if name.endswith("bias") else "draw"
+
+
 def redraw(values: Tensor, name: str, initializer: Initializer, generator: torch.Generator) -> None:
     """Reinitializes `values`, a parameter or a slice of one, as the initializer says for a tensor of that name."""
-    if is_layernorm(name):
-        rule, constant = initializer.layernorm, 1.0 if name.endswith("weight") else 0.0
-    elif name.endswith("bias"):
-        rule, constant = initializer.biases, 0.0
-    else:
-        rule, constant = "draw", 0.0
+    rule, constant = _rule(name, initializer), 1.0 if is_layernorm(name) and name.endswith("weight") else 0.0
     if initializer.distribution == "shuffle" and rule == "draw":  # of a weight; biases and LayerNorm say so themselves
         rule = "shuffle"
     with torch.no_grad():

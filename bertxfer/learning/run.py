@@ -123,7 +123,9 @@ def _interleaved(trial: Trial, model: heads.HeadedModel, store: Store) -> Iterat
     for stage, where in enumerate(trial.stages_at):
         science = start.with_stage(trial.science, stage)
         rows, _ = _data(trial, science, where, store)
-        yield Part(heads.HeadedModel(model.encoder, science, model.pooler), rows, science.task.kind)
+        other = heads.HeadedModel(model.encoder, science, model.pooler)
+        tuned.freeze(other, trial.science)  # its own pooler, if it has one
+        yield Part(other, rows, science.task.kind)
 
 
 def _data(trial: Trial, science: Science, where: str | None, store: Store) -> tuple[Dataset, Dataset]:

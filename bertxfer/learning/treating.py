@@ -54,8 +54,8 @@ def apply(
                     if step.kind in DRAWING:
                         _draw(step, values, part, _generator(step, part, seed, rewritten[part]))
                     else:
-                        _mix(step, values, _values(theirs[_in_donor(part.name, step, family)], part, heads))
-                rewritten[part] += 1
+                        _mix(step, values, _values(_given(part.name, step, theirs, family), part, heads))
+                rewritten[part] += step.initializer is None or not initializers.keeps(part.name, step.initializer)
                 if step.kind in FRESH:
                     fresh.add(part.name)
     return fresh
@@ -64,6 +64,8 @@ def apply(
 def _generator(step: Operation, part: Slice, seed: int | None, earlier: int) -> torch.Generator:
     """One stream per tensor and head: layer 9 is drawn the same whether or not layer 8 is reinitialized. What is drawn
     in another way, or after something else, has one of its own."""
+    if not step.draws:
+        return torch.Generator()
     assert seed is not None
     kind = () if step.kind == REINITIALIZE and not earlier else (step.kind, earlier)
     stream = seeds.derive(seed, "redraw", part.name, *(() if part.dim is None else (part.head,)), *kind)
@@ -95,12 +97,13 @@ def _mix(step: Operation, values: Tensor, theirs: Tensor) -> None:
         values.copy_((1 - step.amount) * values + step.amount * theirs)
 
 
-def _in_donor(name: str, step: Operation, family: Family) -> str:
+def _given(name: str, step: Operation, theirs: Tensors, family: Family) -> Tensor:
     """The tensor of the donor: that of the same name, unless layers were moved after the operation."""
-    if step.donor_layer is None or not name.startswith(family.layers):
-        return name
-    inside = name.removeprefix(f"{family.layers}.").partition(".")[2]
-    return layer_prefix(family, step.donor_layer) + inside
+    if step.donor_layer is not None and name.startswith(family.layers):
+        name = layer_prefix(family, step.donor_layer) + name.removeprefix(f"{family.layers}.").partition(".")[2]
+    if name not in theirs:
+        raise ConfigError("donor", f"{step.donor_name} has no {name}; leave it out of the region: `except pooler`")
+    return theirs[name]
 
 
 def shorten(encoder: nn.Module, family: Family, layers: int) -> None:

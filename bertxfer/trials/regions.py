@@ -53,20 +53,29 @@ def _atoms(family: str, layers: int) -> tuple[Atom, ...]:
 def targets(expressions: Any, anatomy: Anatomy, key: str) -> frozenset[Target]:
     """What a region, or a list of them, means on a model; ConfigError where it means nothing."""
     found: set[Target] = set()
-    for expression in expressions if isinstance(expressions, (list, tuple)) else [expressions]:
-        if not isinstance(expression, str):
+    several = expressions if isinstance(expressions, (list, tuple)) else [expressions]
+    for expression in several or [""]:
+        if not isinstance(expression, str) or not expression.strip():
             raise ConfigError(key, f"{expression!r} is not a region; give words such as `layers 7-12 attention`")
         for one in re.split(r"\s+\+\s+", expression.strip()):
             meant, *holes = (_Term(words, anatomy, key).targets() for words in re.split(r"\s+except\s+", one))
-            left = _without(meant, frozenset().union(*holes))
+            left = frozenset(_without(meant, frozenset().union(*holes), anatomy.heads))
             if not left:
                 raise ConfigError(key, f"`{one}` has nothing in it on this model")
             found |= left
     return frozenset(found)
 
 
-def _without(meant: frozenset[Target], holes: frozenset[Target]) -> frozenset[Target]:
-    return frozenset(t for t in meant if t not in holes and Target(t.atom) not in holes)
+def _without(meant: frozenset[Target], holes: frozenset[Target], heads: int) -> Iterator[Target]:
+    """What is left; of a whole tensor that a head is taken out of, the other heads."""
+    for target in meant:
+        if target in holes or Target(target.atom) in holes:
+            continue
+        each = [Target(target.atom, head) for head in range(1, heads + 1)]
+        if target.head == WHOLE and any(one in holes for one in each):
+            yield from (one for one in each if one not in holes)
+        else:
+            yield target
 
 
 class _Term:
@@ -79,11 +88,12 @@ class _Term:
     def targets(self) -> frozenset[Target]:
         area = self._area()
         tests: list[Callable[[Atom], bool]] = []
-        heads: list[int] = []
+        heads: set[int] | None = None
         while self.words:
             word = self.words.pop(0)
             if word in ("head", "heads"):
-                heads = self._numbers("head", self.anatomy.heads, "H")
+                named = set(self._numbers("head", self.anatomy.heads, "H"))
+                heads = named if heads is None else heads & named
                 tests.append(lambda atom: atom.inside in HEAD_ATOMS)
             elif word in _WORDS:
                 tests.append(_WORDS[word])
@@ -91,7 +101,7 @@ class _Term:
                 known = ", ".join(word for word in _WORDS if "." not in word)
                 raise self._error(f"{word!r} is not a part of a model; parts are head, {known}")
         atoms = [atom for atom in self.anatomy.atoms if area(atom) and all(test(atom) for test in tests)]
-        return frozenset(Target(atom, head) for atom in atoms for head in heads or [WHOLE])
+        return frozenset(Target(atom, head) for atom in atoms for head in ([WHOLE] if heads is None else heads))
 
     def _area(self) -> Callable[[Atom], bool]:
         first = self.words[0] if self.words else ""

@@ -9,7 +9,7 @@ stated here once:
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from bertxfer.config.keys import later
 from bertxfer.trials import regions
@@ -37,9 +37,17 @@ class Operation:
     initializer: Initializer | None = None
     amount: float | None = None
     donor: str | None = None  # the version of the other model
-    donor_name: str | None = None  # what it is called; no part of an id
+    donor_name: str | None = field(default=None, compare=False)  # what it is called; no part of an id
     # The donor's layer, where it is not the one at the same place: layers were moved after the operation.
     donor_layer: int | None = None
+
+    @property
+    def draws(self) -> bool:
+        """Whether it draws from the stream `redraw`."""
+        init = self.initializer
+        if init is None:
+            return self.kind in (STATS, CORRUPT)
+        return init.distribution != "none" or "shuffle" in (init.biases, init.layernorm)
 
 
 @dataclass(frozen=True)
@@ -71,7 +79,7 @@ class Treatment:
 
     @property
     def draws(self) -> bool:
-        return any(step.kind in DRAWING for step in self.steps)
+        return any(step.draws for step in self.steps)
 
     @property
     def donors(self) -> set[str]:

@@ -61,13 +61,16 @@ def trial_of(config: Config, inputs: Inputs | None = None) -> Trial:
     model = inputs.model(config.model)
     anatomy = Anatomy(model.family, model.layers, model.heads)
     donors: dict[str, str] = {}
-    treatment = treatment_of(config, anatomy, model.version, partial(_donor, config, model, inputs, donors))
+    # After the stages of a chain its own pretrained weights are no longer what is there.
+    after_stages = config.intermediate_mode == "chain" and config.treat_before == "last"
+    version = "" if config.intermediate and after_stages else model.version
+    treatment = treatment_of(config, anatomy, version, partial(_donor, config, model, inputs, donors))
     treated_anatomy = dataclasses.replace(anatomy, layers=treatment.depth(model.layers))
     last, data_at = _stage_science(config, model, inputs, treated_anatomy)
     stages = [stage.config(config) for stage in config.intermediate or []]
     for stage in stages:
         _check(stage)
-    stages_anatomy = anatomy if config.treat_before == "last" else treated_anatomy
+    stages_anatomy = anatomy if after_stages else treated_anatomy
     before = [_stage_science(stage, model, inputs, stages_anatomy) for stage in stages]
     chain = None
     if before:
@@ -154,12 +157,12 @@ def _stage_science(
 
 def _frozen(config: Config, anatomy: Anatomy) -> tuple[str, ...]:
     """The regions that are not trained, by names that are always the same for the same regions."""
-    if config.frozen is None or config.training.epochs == 0:
+    if config.frozen is None:
         return ()
     meant = regions.targets(config.frozen, anatomy, "frozen")
     if any(target.head != regions.WHOLE for target in meant):
         raise ConfigError("frozen", "a head is part of larger tensors, which are trained whole; give layers or parts")
-    return regions.names(meant, anatomy)
+    return regions.names(meant, anatomy) if config.training.epochs > 0 else ()
 
 
 def _metrics(task: Task) -> tuple[str, ...]:

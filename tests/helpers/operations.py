@@ -14,7 +14,15 @@ def numbers(draw: Any, most: int) -> str:
 
 
 WORDS = ["", "attention", "feedforward", "query", "output", "weights", "biases", "layernorms", "attention weights"]
-HOLES = ["", " except layernorms", " except biases", " except layer 1", " except embeddings", " except key"]
+HOLES = [
+    "",
+    " except layernorms",
+    " except biases",
+    " except layer 1",
+    " except embeddings",
+    " except key",
+    " except layer 1 head 1",
+]
 INITS = [
     {"distribution": "truncated_normal", "sd": 0.02, "cut": 2.0, "biases": "zero", "layernorm": "reset"},
     {"distribution": "normal", "sd": 0.02, "cut": None, "biases": "keep", "layernorm": "keep"},

@@ -95,12 +95,13 @@ def _arranged(values: dict[Cell, Any], order: list[int]) -> dict[Cell, Any]:
 
 def _applied(kind: str, region: str, item: Mapping[str, Any], values: dict[Cell, Any], depth: int) -> dict[Cell, Any]:
     changed: dict[Cell, Any] = {}
-    by_head = "head " in region
     for cell in values:
         if not meant(region, cell, depth):
             continue
         # An operation on a whole tensor reads all of it: its spread, or the values that are shuffled.
-        same = [c for c in values if c[:3] == cell[:3]] if not by_head else [cell]
+        same = [other for other in values if other[:3] == cell[:3]]
+        by_head = not all(meant(region, other, depth) for other in same)
+        same = [cell] if by_head else same
         read = tuple(values[c] for c in sorted(same))
         which = (cell.head, "of a head" if by_head else "of a whole")
         old = values[cell]

@@ -86,6 +86,8 @@ def test_the_same_regions_frozen_are_the_same_trial() -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
+        (["frozen="], "is not a region"),
+        (["frozen='layers except head 3'"], "frozen: a head is part of larger tensors"),
         (["frozen='layer 1 head 2'"], "frozen: a head is part of larger tensors"),
         (["frozen='layers 1-13'"], "on this model layers are 1..12"),
         (["frozen='layers 1-6'", "training=probe", "probe.layer=1"], "a probe trains nothing of the encoder"),

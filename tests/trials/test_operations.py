@@ -16,6 +16,7 @@ from bertxfer.trials.operations import treatment_of
 from bertxfer.trials.regions import Anatomy
 from bertxfer.trials.schemes import Donor
 from bertxfer.trials.treatment import Treatment, describe
+from bertxfer.trials.trial import trial_of
 from tests.helpers import symbolic
 from tests.helpers.configs import composed
 from tests.helpers.operations import HEADS, LAYERS, Listed, lists
@@ -134,6 +135,26 @@ def test_regions_count_in_parts_of_the_model_and_are_joined(layers: int, region:
     assert treatment([{"stats": region}], layers=layers) == treatment(plain, layers=layers)
 
 
+def test_a_head_may_be_taken_out_of_a_region() -> None:
+    one, all_of_it = (base([{"stats": words}]) for words in ("layer 3 query except head 3", "layer 3 query"))
+    heads = tuple(f"layer 3 head {head} attention.query.{kind}" for head in (1, 2) for kind in ("weight", "bias"))
+    assert one != all_of_it and one.operations[0].regions[:4] == heads
+    with pytest.raises(ConfigError, match="has nothing in it"):
+        base([{"stats": "layer 1 heads 1-2 heads 4"}])
+
+
+def test_after_a_chain_the_pretrained_weights_are_no_longer_there() -> None:
+    words = ["scheme=sequential", "intermediate=[mini_sst2]", "task=mini_cola", "treat_before=last"]
+    back = "treatments=[{transplant: layers 1-6, donor: mini}]"
+    assert trial_of(composed(*words, back)).id != trial_of(composed(*words)).id
+    assert trial_of(composed(*words[:-1], back)).id == trial_of(composed(*words[:-1])).id
+
+
+def test_what_draws_nothing_has_no_seed_of_draws() -> None:
+    seeds = [trial_of(composed("treatments=[{reinitialize: layers biases}]", f"seeds.redraw={n}")).id for n in (7, 8)]
+    assert seeds[0] == seeds[1] != trial_of(composed("seeds.redraw=7")).id
+
+
 def test_a_list_goes_on_where_the_scheme_ends() -> None:
     config = composed("scheme=incremental", "k=10", "treatments=[{reinitialize: pooler}]")
     made = treatment_of(config, Anatomy("bert", 12, 12))
@@ -174,6 +195,9 @@ def test_words_of_a_table(listed: Listed, words: str | None) -> None:
         ([{"stats": "layers 1-2 except layers"}], "treatments", "has nothing in it"),
         ([{"stats": "embeddings + layer L+1"}], "treatments", "layers are 1..12"),
         ([{"stats": "layers 1..L/0"}], "treatments", "is not a number of a layer"),
+        ([{"stats": ""}], "treatments", "is not a region"),
+        ([{"stats": []}], "treatments", "is not a region"),
+        ([{"delete": []}], "treatments", "is not a region"),
         ([{"shake": "layers"}], "treatments", "is not one of"),
         ([{"stats": "layers", "amount": 1}], "treatments", "amount does not go with stats"),
         ([{"corrupt": "layers"}], "amount", "is not a number from 0 to 1"),
