@@ -257,6 +257,7 @@ _ROLES = ("weight", "bias", "layernorm")
 
 def _reinitialized(drawn: dict[Target, _Rule], anatomy: Anatomy) -> Iterator[Operation]:
     """Reinitializations of one level, as few as there are different initializers."""
+    drawn = _by_heads(drawn, anatomy.heads)
     units = [unit for targets in _whole_regions(anatomy, drawn) for unit in _units(targets, drawn)]
     groups: dict[tuple[_Rule | None, _Rule, _Rule], list[_Unit]] = defaultdict(list)
     for weight in dict.fromkeys(unit.weight for unit in units):
@@ -270,6 +271,17 @@ def _reinitialized(drawn: dict[Target, _Rule], anatomy: Anatomy) -> Iterator[Ope
         meant = {target for unit in members for target in unit.targets}
         told.append(Operation(REINITIALIZE, regions.names(meant, anatomy), _initializer(*rules)))
     yield from sorted(told, key=lambda operation: operation.regions)
+
+
+def _by_heads(drawn: dict[Target, _Rule], heads: int) -> dict[Target, _Rule]:
+    """Biases of all heads that are set to 0 are told head by head where the weights are drawn so."""
+    in_heads = {target.atom.area for target in drawn if target.head != WHOLE}
+    split: dict[Target, _Rule] = {}
+    for target, rule in drawn.items():
+        whole = target.head == WHOLE and target.atom.area in in_heads and target.atom.inside in HEAD_ATOMS
+        several = range(1, heads + 1) if whole and rule == ("constant",) else [target.head]
+        split |= {Target(target.atom, head): rule for head in several}
+    return split
 
 
 def _agreed(weight: _Rule | None, rules: set[_Rule | None]) -> _Rule:

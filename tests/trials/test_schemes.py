@@ -57,6 +57,13 @@ def test_same_permutation_for_every_task_and_another_for_every_seed() -> None:
     assert treatment("scheme=permutation", "seed=4", "permutation_seed=3").order == orders[0]
 
 
+def test_all_heads_of_a_layer_are_all_its_heads() -> None:
+    made = treatment("scheme=head", "layer=[11,12]", "head=[1,2,3,4,5,6,7,8,9,10,11,12]")
+    assert made.redrawn == tuple(f"layer {layer} head {head}" for layer in (11, 12) for head in range(1, 13))
+    assert made.initializer == treatment("scheme=head", "layer=1", "head=1").initializer
+    assert made.operations == ()
+
+
 def test_explicit_order() -> None:
     swapped = "2,1,3,4,5,6,7,8,9,10,11,12"
     assert treatment("scheme=permutation", f"order=[{swapped}]").order == tuple(map(int, swapped.split(",")))
